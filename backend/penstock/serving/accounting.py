@@ -29,7 +29,7 @@ class Named(Protocol):
 
 
 class ExecutionAccount:
-    """The account of one execution, from now on.
+    """The account of one execution, which begins when this is created.
 
     Attributes:
         batches: the sizes of the batches that were run.

@@ -62,13 +62,13 @@ def tensor_dims(of_sample: Sequence[int], batched: bool) -> list[int]:
 
 
 def data_type_of(entry: Entry) -> str | None:
-    """Return its type, or None."""
+    """Return the type of an entry; None if it has none."""
     data_type = entry.get("data_type")
     return None if data_type == UNKNOWN_TYPE else data_type
 
 
 def dims_of(entry: Entry) -> list[int]:
-    """Return its extents, which Triton may spell as strings; empty if it has none."""
+    """Return the extents of an entry, which Triton may write as strings; empty if it has none."""
     return [int(extent) for extent in entry.get("dims") or ()]
 
 
@@ -79,7 +79,7 @@ def own_dims_of(entry: Entry) -> Sequence[Any]:
 
 
 def info_of(entry: Entry, batched: bool) -> TensorInfo:
-    """Return its properties of a sample."""
+    """Return the properties of a sample, from the entry of its tensor."""
     if data_type_of(entry) == BYTES:
         strings = strings_of_sample(entry, batched) if entry.get("dims") else [1]
         return TensorInfo(entry["name"], UINT8, (-1,) if strings in ([], [1], [-1]) else (*strings, -1))

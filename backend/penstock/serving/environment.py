@@ -30,7 +30,7 @@ from penstock.private_folders import users_cache
 from penstock.serving.shim import SHIM, shim
 
 VARIABLE = "PENSTOCK_SERVE_ENV"
-"""Names the folder of the serving environment, or its Python."""
+"""The environment variable that names the folder of the serving environment, or its Python."""
 
 OLD_NUMPY = ((3, 11), (3, 12))
 """Versions of Python with wheels of numpy 1.26; for others it is built from source, with a C compiler."""

@@ -79,7 +79,7 @@ class Fetcher:
         max_bytes: the largest size of a file, in bytes; None: any.
         seconds: the time limit of a fetch, from looking up the host to the last byte; None: none.
         accepts_address: whether a connection may go to an IP address.
-        resolve: the addresses of a host.
+        resolve: returns the addresses of a host.
         tls: the settings of encrypted connections.
     """
 

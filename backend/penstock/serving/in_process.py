@@ -72,7 +72,7 @@ _NUMPY_TYPES = {
     if dtype is not BFLOAT16
 }
 _TYPE_NUMBERS = {dtype: number for number, dtype in _NUMPY_TYPES.items()}
-# Triton's numbers of parameters' types; a truth value is an integer, too.
+# Triton's numbers for the types of parameters. A bool comes first, as it is an int in Python, too.
 _PARAMETER_TYPES: dict[type, int] = {bool: 2, int: 1, float: 3, str: 0}
 _STOPPING = "the server is stopping and accepts no new requests"
 _EXPIRED = "the server is stopping, and the request was not answered before its exit timeout"
@@ -96,7 +96,7 @@ class Memory(Protocol):
 
 
 Parameter = tuple[str, int, str, int, float]
-"""Name, Triton's number of the type, and the value: as a text, a whole number and a real one."""
+"""Name, Triton's number of the type, and the value as str, int and float."""
 Output = tuple[str, int, tuple[int, ...], Any] | tuple[str, int, tuple[int, ...], Any, int, int, int]
 """Name, type, shape and memory of an output; on a GPU also address, size and GPU, and the memory is only kept alive."""
 
@@ -267,7 +267,7 @@ class Pending:
 
     Args:
         complete: sets the requests' answers.
-        execution: ends with it.
+        execution: the admitted execution, which ends when the answers are set.
     """
 
     def __init__(self, complete: Callable[[], None], execution: AdmittedExecution) -> None:
@@ -298,7 +298,7 @@ class HostedInstance:
 
         Args:
             requests: the requests.
-            more_follow: whether requests are probably waiting for this execution to be over.
+            more_follow: whether requests are probably waiting for this execution to end.
 
         Returns:
             The rest of the execution, which a thread of the shim completes while this one begins the next; None if nothing is left.
@@ -336,9 +336,8 @@ class _Request:
 
     Args:
         request: the shim's.
-        device_id: the model's GPU, if inputs are to stay on GPUs; None: on the host.
-        string_controls: names of controls of the type BYTES. Triton gives their memory a fixed size, and leaves in its end what
-            was there before.
+        device_id: the model's GPU, if inputs are wanted there; None: inputs are wanted on the host.
+        string_controls: names of controls of the type BYTES. Triton allocates a fixed size for them, and leaves old data after the string.
     """
 
     __slots__ = ("_device_id", "_problem", "_request", "_string_controls")
@@ -440,7 +439,7 @@ def _on_host(piece: Memory) -> np.ndarray:
 
 
 def _joined_on_gpu(memory: Sequence[Memory], device_id: int) -> Any:
-    """Return an input's bytes in CuPy's terms, without a copy if they are contiguous on this GPU."""
+    """Return an input's bytes as a CuPy array, without a copy if they are contiguous on this GPU."""
     cupy = require_cupy("inputs on the GPU")
     with cupy.cuda.Device(device_id):
         pieces = [_on_gpu(piece, device_id) for piece in memory]
@@ -464,7 +463,7 @@ def _on_gpu(piece: Memory, device_id: int) -> object:
 
 
 def _byte_strings(name: str, shape: Sequence[int], data: np.ndarray, has_rest: bool = False) -> ByteStrings:
-    """Return each byte string as a view of the tensor's memory; ``has_rest``: which may be longer."""
+    """Return each byte string as a view of the tensor's memory; ``has_rest``: the memory may continue after the last string."""
     strings, end, size, raw = ByteStrings(), 0, data.size, data.data
     strings.shape, count = tuple(shape), math.prod(shape)
     while end < size and not (has_rest and len(strings) == count):

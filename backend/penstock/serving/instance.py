@@ -104,9 +104,9 @@ class ModelInstance:
         return self._model.overlaps and not self.decoupled
 
     def begin(self, requests: Sequence[Asked]) -> Callable[[], None]:
-        """Begin to answer each request; return a function that finishes that.
+        """Begin to answer each request; return a function that finishes the execution.
 
-        The functions are called in the order in which executions were begun; any thread may, while the next one is begun.
+        Call these functions in the order in which executions were begun. Any thread may call one, also while the next execution is begun.
         """
         execution = self._model.begin(requests)
 

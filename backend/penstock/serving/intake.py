@@ -16,8 +16,8 @@ class Intake:
 
     A control of Triton's sequence batcher has one value, which applies to all samples.
 
-    An input whose sample lasts for several runs has just one; other inputs then hold either one sample for all those
-    runs, or one for each sample in a batch of them.
+    An input whose sample lasts for several runs has just that one sample; other inputs then have either one sample, which is used
+    throughout, or one for each sample in a run's batch.
 
     Args:
         inputs: the model's inputs.
@@ -34,7 +34,7 @@ class Intake:
         self._last: dict[str, list[object]] = {}
 
     def samples_of(self, request: Request) -> list[list[object]]:
-        """Return the samples of each input, as views of the request's memory unless they may be kept.
+        """Return the samples of each input; received ones are views of the request's memory, unless ``copies`` is set.
 
         Raises:
             RequestError: an input is missing, of the wrong rank, or too large.

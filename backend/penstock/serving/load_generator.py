@@ -63,7 +63,7 @@ class Load:
         rate: answers a second.
         p50, p99: latencies in seconds that this share of the answers did not exceed.
         failed: requests that were refused or not answered.
-        reason: the reason of one that failed; empty if none did.
+        reason: why one of them failed; empty if none did.
     """
 
     rate: float

@@ -1,4 +1,4 @@
-"""The memory that a model's batches may take, beside those of the other models of the process."""
+"""The limits on the memory of a model's batches, some of which all models of the process share."""
 
 from __future__ import annotations
 

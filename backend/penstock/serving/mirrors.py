@@ -124,7 +124,7 @@ def _raise_shortage(error: OSError) -> None:
 def _is_mirrored(name: Path, source: Path) -> bool:
     """Return whether a path in a repository becomes a folder with links, rather than a link.
 
-    Of folders that are links, only models do: inside of one, a link may lead anywhere, and back into itself.
+    A folder that is a link does only if it is a model: inside a model, a link may lead anywhere, even back to a folder around it.
     """
     return source.is_dir() and (not source.is_symlink() or len(name.parts) == 1)
 

@@ -25,9 +25,10 @@ MODEL_HOST_VARIABLE = "PENSTOCK_BACKEND"
 # By default, glibc's malloc retains memory that many threads have freed, each in a separate arena, and raises the size
 # from which memory returns to the system to that of the largest block seen. If models run inside the server, the
 # tensors of answers are allocated there, too: up to 32 MiB, the most that malloc allows, they come from retained
-# memory, whose pages need not be cleared again. What is retained at its end is enough for the answers of several
-# batches. A server that was loading a model once stood still in numpy, which inverted a matrix of 3 x 3, as OpenBLAS
-# waited for its threads. Operators have threads of their own, and need none of OpenBLAS's.
+# memory, whose pages need not be cleared again. Up to 128 MiB of free memory, enough for the answers of several batches, are not returned
+# to the system. OpenBLAS gets a single thread, as operators have threads of their own: a server that was loading a model once hung while
+# numpy inverted a
+# matrix of 3 x 3, because OpenBLAS waited for its threads.
 DEFAULT_VARIABLES = {
     "stub": {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 << 10)},
     "native": {

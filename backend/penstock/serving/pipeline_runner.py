@@ -64,13 +64,13 @@ class PipelineRunner:
     source holds data. After a mix-up the pipeline is rebuilt.
 
     Args:
-        pipeline: not run or fed by anyone else.
+        pipeline: nothing else may run or feed it.
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._batches = self._builds = 0
-        # Held while operators run: those of one batch at a time.
+        # Held while operators run, as only one batch's may run at a time.
         self._lock = threading.Lock()
 
     @property
@@ -250,7 +250,7 @@ def _check_taken(result: Result, tickets: Mapping[str, Ticket], sources: Mapping
     Args:
         result: the run's result.
         tickets: the tickets of the data that each source was fed.
-        sources: those that must have returned all of it.
+        sources: the sources that must have returned all their data.
     """
     for name, ticket in tickets.items():
         returned_ticket = result.taken.get(name)

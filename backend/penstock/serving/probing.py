@@ -213,7 +213,7 @@ def _wav(scale: int) -> bytes:
 
 
 def _clip(scale: int) -> bytes:
-    """Return a video with this number of frames; with it, sequences have equal lengths only if they are padded."""
+    """Return a video of ``scale`` frames, so that the lengths of sequences vary with ``scale`` unless they are padded."""
     import av
 
     buffer = io.BytesIO()
@@ -236,7 +236,7 @@ _ENCODED: dict[str, Callable[[int], bytes]] = {
 
 
 def _shape_of(batch: TensorList) -> tuple[int, ...]:
-    """Return the extents of the first sample; None if there is no sample, such as for an image without boxes."""
+    """Return the extents of the first sample; each is -1 if there is no sample, such as for an image without boxes."""
     return batch.shapes[0] if len(batch) else (-1,) * batch.ndim()
 
 

@@ -67,8 +67,8 @@ class InputSpec:
 
     Attributes:
         name: the input's name.
-        is_bytes: whether elements are byte strings. Each is a sample, unless that has more dimensions than one: then the last one
-            is for the bytes of its strings.
+        is_bytes: whether elements are byte strings. Each is a sample, unless samples have several dimensions: the last one then holds the
+            bytes of each string.
         dtype: the elements' dtype, if known.
         ndim: a sample's number of dimensions, if the pipeline declares it.
         layout: a sample's layout, or empty.
@@ -207,8 +207,8 @@ class OutputSpec:
 
     Attributes:
         name: the name that clients see.
-        is_bytes: whether each sample, a row of bytes, becomes one element; of one with more dimensions, each row without the zeros
-            at its end.
+        is_bytes: whether each sample, a row of bytes, becomes one byte string. A sample with more dimensions becomes one string per row,
+            without the zeros at its end.
         split: whether the slices of a sample along its outer dimension become samples.
         ndim: the tensor's number of dimensions, by which scalars with a dimension are recognized.
         dims: the dimensions of a sample, as configured, for outputs without samples.
@@ -226,7 +226,7 @@ class OutputParts:
 
     Args:
         batch: the output.
-        spec: of the output.
+        spec: the output's spec.
     """
 
     def __init__(self, batch: TensorList, spec: OutputSpec) -> None:
@@ -299,7 +299,7 @@ def shape_of_part(shapes: Sequence[tuple[int, ...]], spec: OutputSpec) -> tuple[
 
 
 def _no_parts(batch: TensorList, spec: OutputSpec) -> np.ndarray:
-    """Return the parts of samples that have none, on the CPU: there is nothing to share."""
+    """Return the empty tensor of samples without parts, on the CPU, as there is no memory to share."""
     if spec.is_bytes:
         return np.empty((0, *[1] * (spec.ndim - 1)), np.object_)
     # In an empty array, a variable extent may have any value.
@@ -323,7 +323,7 @@ def _concatenated(batch: TensorList, start: int, stop: int) -> Any:
 
 
 def joined_on_gpu(arrays: Sequence[Any]) -> Any:
-    """Return CuPy arrays one after the other, complete, as answers are copied on other streams."""
+    """Return the concatenation of CuPy arrays; wait until it is complete, as answers are copied on other streams."""
     cupy = require_cupy()
     with arrays[0].device:
         joined = cupy.concatenate(arrays)

@@ -23,7 +23,7 @@ class ReservedOutput:
 
     Args:
         spec: the output's spec.
-        shares: the requests that want it or not, in the order of the batch, with their numbers of samples.
+        shares: all requests of the batch, in order, whether or not they want the output, with their numbers of samples.
     """
 
     def __init__(self, spec: OutputSpec, shares: Sequence[tuple[Request, int]]) -> None:

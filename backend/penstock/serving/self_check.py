@@ -1,7 +1,7 @@
 """Self-checks: regularly test whether models can answer, with a stored sample, by pipelines that never serve.
 
 A server must not call a model ready that answers every request with an error, because a disk is full, memory is short, or a GPU is
-lost. A model is checked while its requests fail for such reasons, and while it has none.
+lost. A model is checked while its requests fail for such reasons, and while it has no requests.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class SelfCheck:
         return not self._calls_users_code and waited >= self._every and now - self._answered >= self._every
 
     def run(self) -> None:
-        """Check the model; log and publish it if that changes its state."""
+        """Check the model; if its state has changed, log and publish that."""
         with self._lock:
             if self._closed:
                 return

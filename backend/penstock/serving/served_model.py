@@ -55,11 +55,11 @@ from penstock.tensors.transfers import array_to_host
 logger = logging.getLogger(__name__)
 
 _NEVER_PREFETCHED: dict[str, object] = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
-# How many batches are not begun ahead, after one that was and needed more memory than it could take.
+# The number of batches that are not begun ahead after one that was, and that needed more memory than it could take.
 _BATCHES_ALONE_AFTER_A_LARGE_ONE = 64
 
 ParameterValue = str | int | float
-"""The value of a response's parameter; a truth value is an integer, too."""
+"""The value of a response's parameter; a bool is an int, too."""
 
 
 @dataclass(slots=True)
@@ -99,12 +99,12 @@ class _Accepted:
 
 @dataclass(slots=True)
 class _FedBatch:
-    """Requests as the pipeline takes them.
+    """A batch of requests, in the form that the pipeline takes.
 
     Attributes:
         shares: the requests, in order, with their numbers of samples.
         inputs: their samples, by input.
-        reserved: their answers' memory, by the pipeline's output.
+        reserved: the memory of their answers, by the index of the pipeline's output.
     """
 
     shares: list[tuple[Request, int]]
@@ -123,7 +123,7 @@ class _BegunBatch:
 
     Attributes:
         allowance: the memory limit of the batch.
-        fed: the requests, as the pipeline takes them.
+        fed: the requests, in the form that the pipeline takes.
         batch: the batch in flight.
         error: why the batch could not be begun.
     """
@@ -377,7 +377,7 @@ class ServedModel:
             start += one.count
 
     def _fed(self, accepted: Sequence[_Accepted]) -> _FedBatch:
-        """Return accepted requests as the pipeline takes them."""
+        """Return accepted requests in the form that the pipeline takes."""
         inputs = {
             spec.name: to_batch([sample for one in accepted for sample in one.samples[index]], spec)
             for index, spec in enumerate(self._inputs)

@@ -42,7 +42,7 @@ class Scope(Enum):
 
     REPLACE = auto()
     NARROW = auto()
-    """Leave out what the server grants; :func:`penstock.serving.trust.check_trust` refuses the rest."""
+    """The model may leave out some of what the server grants; :func:`penstock.serving.trust.check_trust` refuses anything more."""
     SERVER = auto()
     """No effect: models have no such parameter."""
 

@@ -65,7 +65,7 @@ class _Unreadable(np.ndarray):
 
 
 class _Memory:
-    """Return an array's memory as writable: numpy takes memory from DLPack as read-only."""
+    """An array's memory, declared writable, as numpy takes memory from DLPack as read-only."""
 
     def __init__(self, array: np.ndarray) -> None:
         self._array = array

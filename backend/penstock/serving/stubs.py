@@ -102,7 +102,7 @@ class Stubs:
         return found
 
     def any_dead(self) -> bool:
-        """Return whether one has ended and the server has not collected its status."""
+        """Return whether a stub has ended whose status the server has not collected."""
         return any(stat.state in "ZX" for _, stat in self._children())
 
     def _children(self) -> list[tuple[int, _Stat]]:

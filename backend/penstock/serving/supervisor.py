@@ -488,7 +488,7 @@ class _Deaths:
 
 
 def undisturbed(report: Report) -> Report:
-    """Report if possible; a failed report, say to a full disk, must not end the caller."""
+    """Return a function that reports if possible: a failed report, say to a full disk, must not end the caller."""
 
     def tell(line: str) -> None:
         with contextlib.suppress(Exception):

@@ -65,10 +65,10 @@ class TritonNetwork:
         name, version: the name and version of the model.
         timeout_seconds: how long a call may take; 0: any time.
 
-    Strings are samples of UINT8: their bytes where a model's dims are [1], otherwise a row for each, padded with zeros.
+    Strings are UINT8 samples: the bytes of one string if the tensor's dims are [1], otherwise a row for each string, padded with zeros.
 
     Raises:
-        RuntimeError: it is not loaded, or has inputs or outputs that pipelines do not hold.
+        RuntimeError: the model is not loaded, or has inputs or outputs of types that pipelines do not support.
     """
 
     def __init__(self, server: int, name: str, version: int, timeout_seconds: float) -> None:
@@ -85,7 +85,7 @@ class TritonNetwork:
         batched = config.get("max_batch_size", 0) > 0
         self.max_batch_size = config["max_batch_size"] if batched else 1
         self._unbatched = not batched
-        # For strings, by their tensors' names: whether a sample is one.
+        # For tensors of strings, by name: whether each sample is one string.
         self._strings: dict[str, bool] = {}
         self.inputs, self.outputs = (
             tuple(self._tensor(entry, batched) for entry in config.get(kind, ())) for kind in ("input", "output")
@@ -218,7 +218,7 @@ class _Call:
         """Send the request, under the ids of the original requests, and wait for its outputs.
 
         Args:
-            inputs: the inputs whose memory is not copied.
+            inputs: the inputs; their memory is not copied.
             wanted: the names of the outputs.
             timeout_seconds: how long to wait; 0: any time.
 

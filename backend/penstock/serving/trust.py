@@ -1,7 +1,7 @@
 """Permissions of models: the server's operator grants them, and a model's folder can only restrict them.
 
-The author of a model folder with a saved pipeline (``model.json``, ``model.dali``) is taken for a stranger, and so is a
-client that loads models. A Python file is code, which the operator has put into the repository.
+The author of a model folder with a saved pipeline (``model.json``, ``model.dali``) is not trusted, and neither is a client that loads
+models. A Python file is code, which the operator has put into the repository.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def repositories_variable(repositories: Iterable[Path]) -> dict[str, str]:
 
 
 def _wider_modules(settings: Settings, server: Settings) -> dict[str, str]:
-    """Return the modules that a model names in addition to what the server grants, each with the option's value for it."""
+    """Return the modules that a model names in addition to what the server grants, each with the option value that would grant it."""
     return {name: name for name in settings.allowed_modules if not is_within(name, server.allowed_modules)}
 
 

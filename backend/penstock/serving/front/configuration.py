@@ -32,7 +32,7 @@ def write_configuration(
     """Write all files of the proxy, for its user only; return the configuration's.
 
     Args:
-        options: the operator's.
+        options: the operator's options.
         folder: the folder to write to; private.
         ports: the ports to listen on: HTTP, gRPC and metrics.
         triton: ``host:port`` of Triton, by use: HTTP, metrics.

@@ -49,7 +49,7 @@ class Front:
     """A proxy that answers the network, and passes checked requests on to Triton.
 
     HAProxy terminates TLS, checks keys, and limits and filters requests; relays pass on gRPC calls without their
-    cancellations. A process of these that dies is started again. All end with this process, for whatever reason.
+    cancellations. If one of these processes dies, it is started again. All of them end with this process, however it ends.
 
     Args:
         options: the addresses to listen on, and who may send requests.
@@ -153,7 +153,7 @@ class Front:
             _end(process)
 
     def _look_after(self, process: _Process) -> None:
-        """Start a process again that has ended."""
+        """Start a process, or start it again if it has ended."""
         now = time.monotonic()
         if process.popen is not None:
             code = process.popen.poll()

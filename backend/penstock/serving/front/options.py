@@ -44,15 +44,14 @@ class FrontOptions:
 
     Attributes:
         listen: the address.
-        tls_cert, tls_key: PEM files of the server's certificate chain and its private key; without them, text goes
-            unencrypted.
+        tls_cert, tls_key: PEM files of the server's certificate chain and its private key; without them, connections are not encrypted.
         client_ca: a PEM file of the authorities whose certificates clients must show (mutual TLS).
         api_keys: a file with the keys of clients, one per line.
         admin_keys: a file with the keys that also give access to what is closed to clients: loading and unloading
             models, shared memory, and settings of logs and traces.
         anonymous: let anyone ask, without a key or certificate.
         max_request_bytes: the largest size of a request's body, or of a gRPC message, in bytes.
-        request_seconds: an answer may take this long.
+        request_seconds: the longest time that an answer may take, in seconds.
     """
 
     listen: str
