@@ -80,7 +80,7 @@ class EfficientNetFamily(FixedFamily):
     """EfficientNet, which can divide by the standard deviation twice.
 
     Attributes:
-        include_top: whether it does.
+        include_top: whether to divide twice.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 346, "width": 346})
@@ -125,7 +125,7 @@ class MobileViTFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class PerceiverFamily(FixedFamily):
-    """Perceiver, which takes the middle of an image before it resizes that."""
+    """Perceiver, which crops the middle of an image before resizing it."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
     resample: int = 3
@@ -356,8 +356,8 @@ class HybridFamily(JanusFamily):
     """DeepSeek-VL with two encoders, the second of which sees a larger picture.
 
     Attributes:
-        high_res_size, high_res_resample, high_res_image_mean, high_res_image_std: like `size` and the others, for the larger
-            picture, from which the other is made.
+        high_res_size, high_res_resample, high_res_image_mean, high_res_image_std: like `size` and the others, for the larger picture, from
+            which the smaller one is made.
     """
 
     image_mean: tuple[float, ...] = OPENAI["image_mean"]

@@ -500,7 +500,7 @@ def families() -> tuple[str, ...]:
 def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
     """Return the settings of a configuration: a folder with `preprocessor_config.json`, that file, or its contents.
 
-    Of models of timm, it is their `config.json`; of open_clip, `open_clip_config.json`.
+    For models of timm, the file is `config.json`; for open_clip, `open_clip_config.json`.
 
     Raises:
         PresetError: no preset follows its class, or one of its settings.
@@ -577,7 +577,7 @@ def configuration_of(source: str | Path | Mapping[str, object], kind: str = "ima
         kind: `images` (or, where a folder has no images' configuration, that of sounds), `audio` or `videos`.
 
     Raises:
-        PresetError: the file holds none.
+        PresetError: the file holds no such configuration.
         FileNotFoundError: there is no such file.
     """
     if isinstance(source, Mapping):

@@ -317,7 +317,7 @@ class ZoeFamily(FixedFamily):
 
     Attributes:
         do_pad: whether images are mirrored.
-        keep_aspect_ratio, ensure_multiple_of: as for DPT; the second may be a fraction.
+        keep_aspect_ratio, ensure_multiple_of: as for DPT; `ensure_multiple_of` may be a fraction.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 384, "width": 512})

@@ -29,7 +29,7 @@ class DetectionFamily(FixedFamily):
     """DETR and its relatives, which return masks of the padding.
 
     Attributes:
-        max_size: the longest edge, as older configurations have it.
+        max_size: the longest edge, in the form of older configurations.
         longest: the default of the longest edge if only a shortest edge is set; 0: not supported.
         multiple: sides of images that keep their aspect ratio are multiples of it.
     """
@@ -102,7 +102,7 @@ class SamFamily(ImageFamily):
 
     Attributes:
         size: `longest_edge`.
-        do_pad, pad_size: whether the rest is filled; `height` and `width` of the square.
+        do_pad, pad_size: whether images are padded to the square; its `height` and `width`.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"longest_edge": 1024})
@@ -145,7 +145,7 @@ class LetterboxFamily(Family):
     Attributes:
         size: `height` and `width` of the result.
         padding_value: the gray beside the image.
-        auto: the result is reduced by whole multiples of `stride` that would only be padding.
+        auto: padding is left out in whole multiples of `stride`, which makes the result smaller.
         stride: the model's stride, in pixels.
         scale_fill: the image fills the result, unless `auto` is set.
         scaleup: whether images are enlarged.

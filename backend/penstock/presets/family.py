@@ -202,8 +202,7 @@ class ImageFamily(Family):
         self._check_factor(backend)
 
     def _check_factor(self, backend: str) -> None:
-        """Raise PresetError for a factor that is not, to the bit, the reciprocal of a number in single precision, where
-        values are multiplied with it."""
+        """Raise PresetError if values are multiplied with the factor, and it is not exactly the reciprocal of a float32 number."""
         if self.do_rescale and not self.rescale_factor:
             raise PresetError("`rescale_factor` is not 0")
         if self.fuses_factor(backend):
@@ -246,7 +245,7 @@ class ImageFamily(Family):
         return not (self.do_rescale or self.do_normalize)
 
     def check_floats(self) -> None:
-        """Raise PresetError where values would stay of uint8."""
+        """Raise PresetError if values would stay uint8."""
         if self.leaves_bytes:
             raise PresetError(
                 "`do_rescale`, `do_normalize`: set at least one, because this class's presets always return floats"
@@ -329,7 +328,7 @@ def known_settings(defaults: Family) -> frozenset[str]:
 
 
 def _has_no_effect(key: str, value: object, configuration: Mapping[str, object]) -> bool:
-    """Return whether a setting that a family does not have is one that changes nothing, or that is not set."""
+    """Return whether a setting that a family does not have changes nothing, or is not set."""
     # `default_to_square` only matters for a size that is a single number.
     if key == "default_to_square":
         return not isinstance(configuration.get("size"), int)
@@ -386,7 +385,7 @@ def _refuse(value: object, what: str, wanted: str) -> object:
 
 
 def size_of(value: object, square: bool, what: str, *forms: frozenset[str]) -> dict[str, int]:
-    """Return a size as a mapping: of a number, of two, or of a mapping with the keys of one of the forms.
+    """Return a size as a mapping, from a number, from two, or from a mapping with the keys of one of ``forms``.
 
     Raises:
         PresetError: the setting has another form, or is not positive.
@@ -408,7 +407,7 @@ def size_of(value: object, square: bool, what: str, *forms: frozenset[str]) -> d
 
 
 def checked_extents(size: Sequence[int], names: Sequence[str]) -> Sequence[int]:
-    """Return a size that has these extents.
+    """Return a size after checking that it has these extents.
 
     Raises:
         ValueError: the extents have another form.

@@ -47,7 +47,7 @@ class FixedFamily(ImageFamily):
     """Resizes, crops, rescales, normalizes and pads.
 
     Attributes:
-        size: `height` and `width`, `shortest_edge`, that and `longest_edge`, or `max_height` and `max_width`.
+        size: `height` and `width`; `shortest_edge`; `shortest_edge` and `longest_edge`; or `max_height` and `max_width`.
         do_center_crop, crop_size: whether the centre is cropped; its `height` and `width`.
         default_to_square: a size that is one number means both sides, not the shorter one.
         do_pad: images are padded with zeros, below and to the right, to the largest of a call.
@@ -153,7 +153,7 @@ class FixedFamily(ImageFamily):
         return self.do_pad and bool(self.pad_size)
 
     def finished(self, images: DataNode, backend: str) -> DataNode:
-        """Return the output, of images that are prepared."""
+        """Return the output, from prepared images."""
         if not self._pads_each:
             return self.normalized(images, backend)
         canvas = [self.pad_size["height"], self.pad_size["width"]]
@@ -161,7 +161,7 @@ class FixedFamily(ImageFamily):
         return fn.squeeze(padded, axes=[0], name=PIXELS)
 
     def normalized_floats(self, images: DataNode) -> DataNode:
-        """Return the output, of images of float, of layout CHW, that are rescaled."""
+        """Return the output, from rescaled images of float and layout CHW."""
         if not self.do_normalize:
             return named(images, PIXELS, 3)
         mean, std = (
@@ -245,7 +245,7 @@ class GemmaFamily(FixedFamily):
     """Gemma 3, which can add crops of elongated images ("pan and scan").
 
     Attributes:
-        do_pan_and_scan: whether it does; then the pictures of all images are joined, each image before its parts.
+        do_pan_and_scan: whether to add crops; then the pictures of all images are joined, each image before its parts.
         pan_and_scan_min_ratio_to_activate: the smallest ratio of an image's longer side to the shorter one at which it
             is cut.
         pan_and_scan_max_num_crops: the most parts of an image.

@@ -31,7 +31,7 @@ _SIDES_224 = {"height": 224, "width": 224}
 
 @dataclass(frozen=True, kw_only=True)
 class FramesFamily(FixedFamily):
-    """VideoMAE, of images: the images of a list are the frames of a video."""
+    """VideoMAE for images: the images of a list are the frames of a video."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 224})
     do_center_crop: bool = True
@@ -271,7 +271,7 @@ class AreaFamily(FloatFamily):
     Attributes:
         size: `min_pixels` and `max_pixels`.
         spatial_factor: sides are multiples of it.
-        do_pad: whether there are zeros.
+        do_pad: whether images are padded.
     """
 
     resample: int = 3

@@ -24,7 +24,7 @@ class OpenClipFamily(Family):
 
     Attributes:
         preprocess_cfg: `mean`, `std`, `interpolation`, `fill_color`, and `resize_mode`: `shortest` (the shorter side fits, and
-            the middle is taken), `longest` (the longer side fits, and the rest has the colour) or `squash`.
+            the middle is taken), `longest` (the longer side fits, and the rest is filled with the colour) or `squash`.
         model_cfg: its `vision_cfg` has the `image_size`, which overrides the `size` of `preprocess_cfg`.
     """
 

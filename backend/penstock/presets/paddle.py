@@ -41,7 +41,7 @@ class TextDetectionFamily(ImageFamily):
     Attributes:
         limit_side_len, limit_type: limit of a side: `max`: the largest longer side; `min`: the smallest shorter side;
             `resize_long`: the longer one.
-        max_side_limit: the longest that the longer side may become.
+        max_side_limit: the largest length of the longer side.
         size: accepted without effect: the processor in transformers does not read it.
     """
 

@@ -545,10 +545,10 @@ class NemotronOmniFamily(FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Glm5Family(PatchFamily):
-    """GLM-5: in the corner of a canvas of whole patches, and never enlarged beyond the smallest of these.
+    """GLM-5: images in the corner of a canvas of whole patches, enlarged only if they have fewer pixels than allowed.
 
     Attributes:
-        min_image_tokens, max_image_tokens: limits of their number.
+        min_image_tokens, max_image_tokens: the range of an image's number of tokens.
     """
 
     rule: str = "glm5"
@@ -675,7 +675,7 @@ class UnifiedFamily(Gemma4Family):
 
 @dataclass(frozen=True, kw_only=True)
 class SigLIP2Family(FloatFamily):
-    """SigLIP 2 of any shape: patches, padded to a fixed number.
+    """SigLIP 2 for images of any shape: patches, padded to a fixed number.
 
     Attributes:
         patch_size: extent of a patch.

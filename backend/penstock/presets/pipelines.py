@@ -106,7 +106,7 @@ class _Source:
         family: the family whose data it is.
         encoded: whether the data are encoded files.
         drop_alpha: whether transparent pixels of files become the colours stored for them.
-        on_gpu: whether it is decoded or copied to a GPU.
+        on_gpu: whether the data are decoded on a GPU, or copied to one.
     """
 
     family: Family
@@ -136,7 +136,7 @@ def _videos(source: _Source) -> DataNode:
 
 
 def _given(name: str, layout: str, on_gpu: bool) -> DataNode:
-    """Return the pixels unchanged."""
+    """Return an input of pixels, which are used unchanged."""
     pixels = fn.external_source(name=name, dtype=types.UINT8, layout=layout)
     return pixels.gpu() if on_gpu else pixels
 
@@ -164,7 +164,7 @@ def sampled_frames(
         All of them if the configuration says `do_sample_frames: false`.
 
     Raises:
-        PresetError: the configuration is for no videos.
+        PresetError: the configuration is not for videos.
         ValueError: the processor refuses the video.
 
     Example:
@@ -187,7 +187,7 @@ def count_tokens(configuration: Configuration, sizes: Sequence[Sequence[int]], *
     Args:
         configuration: as for :func:`preset`.
         sizes: height and width of each image; frames, height and width of each video.
-        model: settings of the model's configuration that the count depends on besides these: `patch_size` (CLIP, LLaVA
+        model: settings of the model's configuration that the count depends on besides the sizes: `patch_size` (CLIP, LLaVA
             and others), `image_seq_length` of a tile (InternVL), `image_seq_len` (Idefics3, SmolVLM),
             `mm_tokens_per_image` (Gemma 3), `spatial_merge_size` (Pixtral), `max_tiles` (OneVision, 9 of
             `anyres_max_9`), `pixel_shuffle_ratio_inverse` (Llama 4, 2 for a ratio of 0.5).

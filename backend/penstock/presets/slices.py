@@ -99,8 +99,9 @@ class MiniCPMFamily(_SliceFamily):
         )
 
     def patched(self, data: DataNode, backend: str) -> tuple[DataNode, DataNode, DataNode, DataNode]:
-        """Return concatenated patches, rows and columns of the whole image and of each slice, those of the grid of
-        slices, and their number."""
+        """Return the concatenated patches; the rows and columns of patches, of the whole image and of each slice; the rows and columns of
+        slices; and the number of the slices and the whole image together.
+        """
         whole, _ = self._resized_by(data, backend, "minicpm", self._bounds)
         large, tile = self._resized_by(data, backend, "minicpm-slices", self._bounds)
         # A tile of the patch size means that the image has no slices.
@@ -232,8 +233,8 @@ class Lfm2Family(_SliceFamily):
     Attributes:
         downsample_factor: side, in patches, of the square that becomes one token.
         do_image_splitting: whether there are tiles.
-        min_tiles, max_tiles: limits of their number.
-        use_thumbnail: whether the whole follows them.
+        min_tiles, max_tiles: the range of the number of tiles.
+        use_thumbnail: whether the whole image follows the tiles.
         min_image_tokens, max_image_tokens: the range of the whole image's number of tokens.
         encoder_patch_size: extent of a patch.
         tile_size: extent of a tile.
@@ -320,7 +321,7 @@ class Lfm2Family(_SliceFamily):
         arrangement = (one, fn.copy(one))
         if self._splits:
             large, tile = self._resized_by(data, backend, "lfm2-tiles", self._tiling)
-            # A tile of the patch size means that the image has no tiles.
+            # The image has tiles only if the rule returns tiles of `tile_size`.
             tiled = fn.cast(tile[0] == types.Constant(self.tile_size, dtype=types.INT32), dtype=types.INT32)
             max_extra_tiles = 2 if self.use_thumbnail else self.max_tiles + 1
             patches, grids, mask = fn.image_patches(
@@ -367,7 +368,7 @@ class Phi4Family(_SliceFamily):
         size: `height` and `width` of a tile, which are equal.
         patch_size: extent of a patch; masks have one element for each.
         dynamic_hd: the most tiles.
-        resample: the filter by which the whole is made of the canvas; images are resized to it by the bilinear one.
+        resample: the filter by which the whole image is made from the canvas; to the canvas, images are resized with the bilinear filter.
     """
 
     resample: int = 3
@@ -468,7 +469,7 @@ class AriaFamily(_SliceFamily):
     Attributes:
         max_image_size: the side of the square: 490 or 980.
         min_image_size: the smallest length of a side.
-        split_image: whether there are parts.
+        split_image: whether images are cut into parts.
         split_resolutions: the canvases: heights and widths.
     """
 
@@ -572,7 +573,7 @@ class MolmoFamily(_SliceFamily):
     Attributes:
         size: `height` and `width`, which are equal: of the whole, and of a crop.
         max_crops: the most crops.
-        overlap_margins: patches at the begin and at the end of a crop that belong to its neighbour.
+        overlap_margins: the numbers of patches at the beginning and at the end of a crop that belong to its neighbours.
         patch_size: extent of a patch.
         pooling_size: rows and columns of patches that become one token.
     """

@@ -106,8 +106,8 @@ class AstFamily(ClipSoundFamily):
     Attributes:
         feature_size: the number of channels; only 1 is supported.
         num_mel_bins: bands.
-        max_length: rows that there are, cut off or filled with zeros.
-        do_normalize, mean, std: whether `mean` is subtracted, and twice `std` divided by.
+        max_length: the number of rows; longer sounds are cut off, and shorter ones filled up with zeros.
+        do_normalize, mean, std: whether to subtract `mean` and divide by twice `std`.
     """
 
     feature_size: int = 1
@@ -266,7 +266,7 @@ class Speech2TextFamily(RowFamily):
 
     Attributes:
         num_mel_bins: bands.
-        do_ceptral_normalize, normalize_means, normalize_vars: whether they have.
+        do_ceptral_normalize, normalize_means, normalize_vars: whether bands are normalized; the others must be true then.
         dither: must be 0.
     """
 
@@ -469,7 +469,7 @@ class CohereFamily(ParakeetFamily):
 
     Attributes:
         dither: the deviation of the noise that is added, which is the same for all sounds of a length.
-        max_audio_clip_s, overlap_chunk_second: sounds are whole that are not longer than the first less the second, in seconds.
+        max_audio_clip_s, overlap_chunk_second: in seconds; sounds of up to the first minus the second are not cut.
         min_energy_window_samples: accepted without effect: it is read only with longer sounds.
     """
 
@@ -760,7 +760,7 @@ class FilledFamily(SpectralFamily):
 
     value_name: ClassVar[str] = FEATURES
     row_masks: ClassVar[bool] = True
-    """Whether masks are of rows, not of samples."""
+    """Whether masks have an element for each row, rather than for each sample."""
 
     def spectrum(self, signal: DataNode) -> DataNode:
         """Return the features of a padded signal."""
@@ -808,7 +808,8 @@ class GemmaSoundFamily(FilledFamily):
     Attributes:
         frame_length_ms, hop_length_ms: the length of windows and the distance between their starts, in milliseconds.
         min_frequency, max_frequency: the range of the bands, in Hz.
-        preemphasis, preemphasis_htk_flavor: the part of the sample before that is subtracted, which is in the same window.
+        preemphasis: the fraction of the window's previous sample that is subtracted.
+        preemphasis_htk_flavor: must be true.
         fft_overdrive: whether the transform is twice as long.
         mel_floor: the smallest energy, or an offset added to energies.
         dither, input_scale_factor, per_bin_mean, per_bin_stddev: must be 0, 1 and none.
@@ -938,7 +939,7 @@ class LasrFamily(FilledFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class DecimalFamily(FilledFamily):
-    """Computes (log10(x) + 4) / 4, at least 2 below a maximum.
+    """Computes (log10(x) + 4) / 4, where values further than 2 below a maximum are raised to that bound.
 
     Attributes:
         hop_length, n_fft: the hop length and FFT size of the transform, in samples.
@@ -953,7 +954,7 @@ class DecimalFamily(FilledFamily):
         self.check_positive("hop_length", "n_fft")
 
     def highest(self, logarithms: DataNode) -> DataNode | float:
-        """Return the maximum to which values are clipped."""
+        """Return the maximum of the logarithms, from which the lower bound of values is computed."""
         return fn.reductions.max(logarithms)
 
     def spectrum(self, signal: DataNode) -> DataNode:

@@ -63,7 +63,7 @@ class AnyresFamily(_TileFamily):
     """LLaVA-NeXT and OneVision: the whole image, and tiles of a canvas on which it is centred.
 
     Attributes:
-        image_grid_pinpoints: the canvases.
+        image_grid_pinpoints: the heights and widths of the canvases.
         do_pad: add tiles of zeros, so that all images have the same number.
         crop_size: `height` and `width`; must be those of a tile.
         do_center_crop: accepted without effect, since the crop has the size of a tile.
@@ -131,7 +131,7 @@ class AnyresFamily(_TileFamily):
         return side * side + rows * (columns + 1)
 
     def _features(self, height: int, width: int, side: int) -> tuple[int, int]:
-        """Return the rows and columns of a canvas's features, of tiles of ``side`` squared, without the padding beside the image."""
+        """Return the rows and columns of a canvas's features, ``side`` x ``side`` for each tile, without the padding beside the image."""
         canvases = tuple((int(rows), int(columns)) for rows, columns in self.image_grid_pinpoints)
         fit = fitted("llava-next", height, width, SizeArguments(canvases=canvases))
         rows, columns = (side * (extent // self.tile[0]) for extent in fit[2:])
@@ -192,7 +192,7 @@ class GridFamily(_TileFamily):
 
     Attributes:
         crop_to_patches: whether there are several tiles.
-        min_patches, max_patches: limits of their number.
+        min_patches, max_patches: the range of the number of tiles.
         rule: the rule of :func:`fn.fitted_size` that arranges them.
     """
 
@@ -298,7 +298,7 @@ class DoclingFamily(GridFamily):
 
     Attributes:
         fine_route, dense_max_patches: must be false and 0.
-        dense_max_scale, dense_min_aspect, dense_max_aspect: accepted without effect: they are read only with the latter.
+        dense_max_scale, dense_min_aspect, dense_max_aspect: accepted without effect: they are read only with `dense_max_patches`.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 512, "width": 512})
@@ -349,7 +349,7 @@ class OcrFamily(ImageFamily):
         size: `height` and `width`, which are equal: of the square, where there may be tiles.
         tile_size: extent of a tile, and of the square where there are none.
         crop_to_patches: whether there may be tiles.
-        min_patches, max_patches: limits of their number.
+        min_patches, max_patches: the range of the number of tiles.
         background_color: the colour around the image in the square.
     """
 

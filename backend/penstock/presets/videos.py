@@ -44,7 +44,7 @@ class VideoLength:
     """The length of a video.
 
     Attributes:
-        frames: its frames.
+        frames: the number of its frames.
         rate: its frames per second, if known.
         duration: its duration in seconds as the decoder reports it, if known; it may differ from `frames / rate`.
     """
@@ -63,7 +63,7 @@ class SampledFamily(Family):
         fps: frames per second to select; 0: unset.
         num_frames: number of frames to select; 0: unset.
         min_frames, max_frames: bounds of the number that follows from `fps`.
-        temporal_patch_size: the number of frames is a multiple of it, too.
+        temporal_patch_size: the number of selected frames is a multiple of it, too.
         initial_shift: InternVL's first position in frames; true: half of the step.
         max_duration: the longest duration in seconds for which GLM-4V uses `fps`.
         sampling: the rule of selection.
@@ -199,9 +199,9 @@ def _glmga(family: SampledFamily, video: VideoLength) -> list[int]:
 
 
 def _spread_evenly(numbers: list[int], count: int, last: int) -> list[int]:
-    """Return the frames, or `count` of them evenly spread and without repetition; if their number is odd, repeat the last.
+    """Return the frames `numbers` or, unless these are `count`, others evenly spread, without repetition; repeat the last of an odd number.
 
-    Where there were too few, they are spread from the first to the last of them, and else over the video.
+    Others are spread from the first to the last of `numbers` if these are too few, and else over the whole video.
     """
     chosen = numbers
     if len(chosen) != count:
@@ -426,7 +426,7 @@ QWEN3_VL_VIDEO = VideoFamily(
 
 @dataclass(frozen=True, kw_only=True)
 class ErnieVideoFamily(VideoFamily):
-    """Videos of ERNIE 4.5, of an even number of frames: the last one is repeated.
+    """Videos of ERNIE 4.5, made even in their number of frames by repeating the last one.
 
     Attributes:
         size: a frame's size.
@@ -540,7 +540,7 @@ COSMOS3_EDGE_VIDEO = VideoFamily(
 
 @dataclass(frozen=True, kw_only=True)
 class Glm4vVideoFamily(VideoFamily):
-    """Videos of GLM-4V, which knows how long it follows `fps`."""
+    """Videos of GLM-4V, which follows `fps` only up to `max_duration`."""
 
     rule: str = "qwen3-vl-video"
     size: Mapping[str, int] = field(
@@ -760,7 +760,7 @@ class SmolVideoFamily(FrameFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class InternVLVideoFamily(FrameFamily):
-    """Videos of InternVL, whose first frame may be a later one."""
+    """Videos of InternVL, whose first selected frame may not be the video's first."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 384, "width": 384})
     resample: int = 3
@@ -774,7 +774,7 @@ class InternVLVideoFamily(FrameFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class VivitVideoFamily(ClipFamily):
-    """ViViT, which subtracts 1 from what it has rescaled."""
+    """ViViT, which subtracts 1 from rescaled values."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 256})
     do_center_crop: bool = True
