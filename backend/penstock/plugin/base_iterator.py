@@ -106,7 +106,7 @@ class BaseIterator(DaliMembers):
             return epoch
         if size > 0:
             return SizedEpoch(size, self.batch_size, len(self._pipes), policy, padded)
-        # Programs for DALI find minus one divided by the batch size: 0, or no valid length.
+        # DALI divides a size of -1 by the batch size: its length is 0, or with a batch of one sample invalid.
         return Epoch(self.batch_size > 1)
 
     # -- implemented by each framework -----------------------------------------------------------------------------

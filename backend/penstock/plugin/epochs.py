@@ -162,13 +162,13 @@ class ReaderEpoch(Epoch):
 
     Attributes:
         samples: the number of samples in the data set.
-        shards: the data set's shards.
+        shards: the number of the data set's shards.
         padded: whether readers fill a shard's last batch with its last sample.
         sticks_to_shard: whether readers stay in their shards.
         shard_ids: the shard of each pipeline.
-        sizes: the samples of each shard.
-        current_sizes, ahead: the samples of a shard, and those of them that were read in an epoch before. Both rotate with
-            the shards if pipelines read ahead: entry i belongs to the pipeline that started with shard i.
+        sizes: the number of samples of each shard.
+        current_sizes, ahead: the number of samples of each shard, and of those that an earlier epoch has already read. Both rotate with the
+            shards if pipelines read ahead: entry i belongs to the pipeline that started with shard i.
 
     Raises:
         AssertionError: the readers do not agree on the data or how to read it.

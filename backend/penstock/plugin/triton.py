@@ -9,7 +9,7 @@ from penstock.pipeline.definition import is_definition, mark_autoserialize
 
 
 def autoserialize(dali_pipeline: Callable[..., object]) -> Callable[..., Any]:
-    """Decorate the pipeline that the `penstock` backend should serve of a file.
+    """Decorate the pipeline of a file that the `penstock` backend should serve.
 
     Args:
         dali_pipeline: a function decorated with :func:`penstock.pipeline_def`.

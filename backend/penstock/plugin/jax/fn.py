@@ -59,7 +59,7 @@ def jax_function(
 
 
 def _on_global_arrays(function: Callable[..., Any], sharding: jax.sharding.Sharding) -> Callable[..., object]:
-    """Return the function, called with this process's shards as global arrays; return its shards of the results."""
+    """Wrap a function: pass this process's shards to it as global arrays, and return this process's shards of its results."""
     if jax.local_device_count() != 1:
         raise NotImplementedError(
             f"`sharding` needs processes with one device each; this one has {jax.local_device_count()}"

@@ -15,7 +15,7 @@ from penstock.tensors.cuda import require_cupy, stream_at
 if TYPE_CHECKING:
     from penstock.tensors.streams import Stream
 
-# Memory that is retained for PyTorch's queued work, before a pipeline waits for that.
+# The most memory that is retained for PyTorch's queued work; beyond that, a pipeline waits for the work.
 _MAX_RETAINED_BYTES = 256 << 20
 
 to_torch_type: dict[DALIDataType, torch.dtype] = {
@@ -70,7 +70,7 @@ class Lender:
 
 
 class _RetainedArray(NamedTuple):
-    """An array whose last use is ahead of an event on PyTorch's stream, and the stream that uses its memory afterwards."""
+    """An array, the event on PyTorch's stream that follows its last use, and the stream that uses its memory afterwards."""
 
     array: Any
     read: torch.cuda.Event
@@ -93,7 +93,7 @@ def from_host(array: Any) -> torch.Tensor:
 
 
 def lend(array: Any, producer: Stream, lender: Lender) -> torch.Tensor:
-    """Return a tensor that shares the memory of a pipeline's array with valid contents on PyTorch's current stream.
+    """Return a tensor that shares the memory of a pipeline's array, whose contents must be valid on PyTorch's current stream.
 
     Args:
         array: a CuPy array, C-contiguous.
@@ -108,7 +108,7 @@ def lend(array: Any, producer: Stream, lender: Lender) -> torch.Tensor:
     lease = _Lease(lender, array, producer, consumer)
     memory = cupy.cuda.UnownedMemory(array.data.ptr, array.nbytes, lease, array.device.id)
     view = cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0))
-    # Each device has its own current stream: otherwise that of the wrong device would be used.
+    # The current stream is set for the array's device, as each device has its own.
     with array.device, stream_at(consumer.cuda_stream, array.device.id):
         return torch.from_dlpack(view)
 

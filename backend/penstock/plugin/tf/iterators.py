@@ -45,7 +45,7 @@ def DALIIteratorWrapper(
         sparse: whether each output is a `tf.SparseTensor` of samples that may differ in shape.
         shapes: the shapes of the outputs, with the batch dimension.
         dtypes: the outputs' dtypes.
-        batch_size: -1: as the first of the shapes says.
+        batch_size: -1: that of the first of the shapes.
         prefetch_queue_depth, num_threads, device_id: the settings of the copy of the pipeline that runs.
         exec_dynamic, ignored: without effect.
 
@@ -88,7 +88,7 @@ class _Wanted:
         self._spec = tf.TensorSpec(None if sparse or shape in (None, ()) else shape, dtype)
 
     def arrays(self, batch: TensorList, index: int) -> list[np.ndarray]:
-        """Return the arrays that TensorFlow gets of a batch."""
+        """Return the arrays that TensorFlow gets for a batch."""
         return _coordinates(batch) if self._sparse else [as_declared(batch, self._spec, index)]
 
     def tensor(self, arrays: Iterator[tf.Tensor]) -> tf.Tensor | tf.SparseTensor:

@@ -53,7 +53,7 @@ def to_image(inpt: PilImage | Pixels | np.ndarray | Tensor) -> Tensor:
 
 
 def _to_tensor(picture: PilImage | Pixels) -> Tensor:
-    """Convert as `pil_to_tensor`, but with 16 bits signed, and black and white as 0 and 255."""
+    """Convert like `pil_to_tensor`, but 16 bits to signed integers, and black and white to 0 and 255."""
     if isinstance(picture, Pixels) or picture.mode not in _OF_TO_TENSOR:
         return pil_to_tensor(picture)
     array = np.array(picture, _OF_TO_TENSOR[picture.mode])

@@ -38,7 +38,7 @@ class _Traced:
     Attributes:
         node: a node of uint8 (H, W, C), or of float (C, H, W).
         stage: `pil`, `tensor` (of uint8) or `float`.
-        channels: of the images.
+        channels: the number of channels of the images.
     """
 
     node: DataNode

@@ -134,7 +134,7 @@ def call(name: str, value: Leaf, *args: object, or_pass: bool = False, **kwargs:
 
     Args:
         name: the name of a function in `torchvision.transforms.v2.functional`.
-        value: an image, a tensor, or what else a sample holds.
+        value: an image, a tensor, or anything else that a sample holds.
         or_pass: return a value unchanged if there is no function for it.
 
     Raises:

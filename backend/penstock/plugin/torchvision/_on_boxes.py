@@ -1,4 +1,4 @@
-"""The functions, for bounding boxes and points."""
+"""Implementations of the functions for bounding boxes and points."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def _through_corners(
     floats: bool,
     origin: Tensor | None = None,
 ) -> Tensor:
-    """Return the boxes around their moved corners, counted from ``origin``; rotated ones turn."""
+    """Return the boxes around their moved corners, relative to ``origin``; rotated boxes turn instead of growing."""
     values = boxes.float() if floats and not boxes.is_floating_point() else boxes
     if info.format in ROTATED:
         corners = converted(values, info.format, "XYXYXYXY").reshape(-1, 2)
@@ -260,11 +260,11 @@ def _with_one(points: Tensor) -> Tensor:
 
 
 class _Affine:
-    """How points move.
+    """An affine motion of points.
 
     Args:
         canvas: the image's canvas.
-        angle, translate, scale, shear: as of `affine`.
+        angle, translate, scale, shear: as for `affine`.
         center: x and y; None: the middle.
         expand: the image grows, so that nothing is lost.
     """
@@ -287,7 +287,7 @@ class _Affine:
             self.canvas = expanded_extents(pillow.inverse_affine(*parameters), canvas[1], canvas[0])
 
     def __call__(self, points: Tensor) -> Tensor:
-        """Return the same points, floats (N, 2), relative to the old image's origin."""
+        """Return the moved points, floats (N, 2), relative to the old image's origin."""
         matrix = torch().tensor(self._terms, dtype=points.dtype, device=points.device).reshape(2, 3).T
         return _with_one(points).matmul(matrix)
 

@@ -1,4 +1,4 @@
-"""The functions for PIL images of modes other than L, LA, RGB and RGBA: Pillow's functions."""
+"""Implementations of the functions for PIL images of modes other than L, LA, RGB and RGBA, by those of Pillow."""
 
 from __future__ import annotations
 

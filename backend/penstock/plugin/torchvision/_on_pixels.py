@@ -1,4 +1,4 @@
-"""The functions, for PIL's images: Pillow's arithmetic."""
+"""Implementations of the functions for PIL images, with Pillow's arithmetic."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def perspective_terms(
 
 
 def _solved(matrix: np.ndarray, values: np.ndarray) -> list[float]:
-    """Return the least squares in double precision, rounded to single."""
+    """Return the least-squares solution, computed in double precision and rounded to single."""
     try:
         library = torch()
     except ImportError:

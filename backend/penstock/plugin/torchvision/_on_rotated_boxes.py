@@ -115,7 +115,7 @@ def clamped_rotated(corners: Tensor, canvas: Canvas, mode: str) -> Tensor:
     Args:
         corners: x and y of each.
         canvas: height and width.
-        mode: `hard`: all corners come to lie inside; `soft`: the box holds what it held of the image.
+        mode: `hard`: all corners come to lie inside; `soft`: the box still covers the part of the image that it covered.
     """
     original = corners.clone()
     for _ in range(_SIDES):  # Clamp at the left border, then turn by 90 degrees.
@@ -129,7 +129,7 @@ def clamped_rotated(corners: Tensor, canvas: Canvas, mode: str) -> Tensor:
 
 
 def _order(corners: Tensor) -> Tensor:
-    """Return the numbers of columns (N, 8), from the leftmost corner on; of equal ones from the uppermost."""
+    """Return the indices of columns (N, 8), starting at the leftmost corner; if several are leftmost, at the uppermost of them."""
     x, y = corners[..., 0::2], corners[..., 1::2]
     tallest, widest = (values.abs().max(dim=1, keepdim=True)[0] for values in (y, x))
     first = (y / tallest + (x / widest) * 100).min(dim=1)[1]

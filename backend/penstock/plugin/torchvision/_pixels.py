@@ -35,10 +35,10 @@ def _part_of(plan: ReferencePlan, windows: tuple[Window, ...]) -> ReferencePlan:
 
 
 class Pixels:
-    """An image of uint8; not to be written to.
+    """An image of uint8, which must not be written to.
 
     Args:
-        source: (H, W, C), or the image to be resized to it; None: the image in ``original``.
+        source: the pixels (H, W, C), with ``plan`` those before resizing; None: those of ``original``.
         plan: how it is resized, if it is.
         original: the unchanged PIL image, if this is one.
         as_array: whether it came as an array, and not as a PIL image.

@@ -40,7 +40,7 @@ class Numbers(Protocol):
         ...
 
     def choice(self, weights: list[float]) -> int:
-        """Return the number of a weight: `torch.multinomial`."""
+        """Draw an index with probabilities proportional to the weights: `torch.multinomial`."""
         ...
 
     def exponential(self, low: float, high: float) -> float:
@@ -144,7 +144,7 @@ def occurs(probability: float) -> bool:
 
 
 def happens(probability: float) -> bool:
-    """Return the same, of automatic augmentations, which include the bound."""
+    """Return True with this probability, as automatic augmentations draw it: the bound counts, too."""
     return bool(numbers().fractions(1)[0] <= np.float32(probability))
 
 

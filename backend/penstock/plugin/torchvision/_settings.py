@@ -1,4 +1,4 @@
-"""Arguments that several transforms take, checked."""
+"""Checks of arguments that several transforms take."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BY_NUMBER = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box",
 
 
 class InterpolationMode(enum.Enum):
-    """The filters. Their values, or Pillow's numbers, will do as well."""
+    """The filters. Arguments may also be their values, or Pillow's numbers."""
 
     NEAREST = "nearest"
     NEAREST_EXACT = "nearest-exact"

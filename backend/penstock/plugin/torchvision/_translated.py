@@ -82,7 +82,7 @@ _OF_WEIGHTS: dict[str, Callable[[Any], list[Function]]] = {
 
 
 def steps_of(transform: Function) -> list[Function]:
-    """Return the steps of a transform, those of nested compositions among them, as transforms of this package.
+    """Return the steps of a transform, including those of nested compositions, as transforms of this package.
 
     Steps that are not known are returned as they are.
 
@@ -125,5 +125,5 @@ def _divides(step: Any) -> bool:
 
 
 def _is_rounded_otherwise(step: object) -> bool:
-    """Return whether the transform of torchvision's first version gives other values than that of the second."""
+    """Return whether a transform is of torchvision's first version, and gives other values than that of the second."""
     return _is_first_version(step) and type(step).__name__ in ("ConvertImageDtype", "GaussianBlur")

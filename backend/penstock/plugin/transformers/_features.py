@@ -41,7 +41,7 @@ def _moved(value: object, args: tuple[object, ...], kwargs: Mapping[str, object]
 
 
 def collected(values: Mapping[str, object], kind: str | None, bfloat16: str) -> Features:
-    """Return the values as arrays (`np`), tensors (`pt`), or as they are; those of one name as tensors of bfloat16.
+    """Return the values as arrays (`np`), tensors (`pt`), or as they are; the one that ``bfloat16`` names as a tensor of that type.
 
     Raises:
         ValueError: the values do not fit into one tensor, or the kind is unknown.
@@ -76,7 +76,7 @@ def _collected(name: str, value: object, kind: str | None) -> object:
 
 
 def _stays_list(value: object) -> bool:
-    """Return whether it is a list of words, or one of numbers for each prompt, or empty."""
+    """Return whether a value is a list of words, a list of numbers for each prompt, or an empty list."""
     if not isinstance(value, list):
         return False
     return (

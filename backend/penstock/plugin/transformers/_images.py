@@ -26,7 +26,7 @@ class ImageProcessor(Processor):
     if it is installed.
 
     Args:
-        configuration: a folder that holds `preprocessor_config.json`, that file, or what it holds.
+        configuration: a folder that holds `preprocessor_config.json`, that file, or its contents.
         backend: whose arithmetic to follow: `torchvision` or `pil`.
         num_threads: how many images are processed at a time; by default, as many as there are processors.
         settings: settings that override the configuration's.
@@ -59,7 +59,7 @@ class ImageProcessor(Processor):
         Raises:
             PresetError: a setting is not supported, or unknown.
             ValueError: an image has another type or shape, or tensors are requested and images differ in size.
-            OperatorError: the processor refuses an image, as one whose sides are as 1 to 300.
+            OperatorError: the processor refuses an image, such as one with sides of 1 to 300.
         """
         if device is not None and str(device) != "cpu":
             raise ValueError(f"`device` must be 'cpu': for a GPU, use `presets.preset(device='gpu')`. Got: {device}")

@@ -34,10 +34,10 @@ class VideoProcessor(Processor):
         """Return the model's inputs for one video or several.
 
         Args:
-            videos: a list of images, or an array or tensor of uint8, of shape (F, H, W, 3) or (F, 3, H, W); or a list of such, or of one for
-                each conversation.
-            video_metadata: of each video, what has `total_num_frames`, `fps` and `duration`, as `VideoMetadata` or a mapping; or a
-                list of such for each conversation.
+            videos: a list of images, or an array or tensor of uint8, of shape (F, H, W, 3) or (F, 3, H, W); or a list of these, or a list
+                of such lists, one for each conversation.
+            video_metadata: for each video, a `VideoMetadata` or a mapping with `total_num_frames`, `fps` and `duration`; or a list of these
+                for each conversation.
             return_tensors, input_data_format, data_format, device: as for images.
             settings: settings that override the configuration's in this call: `do_sample_frames`, `fps`, `num_frames`,
                 `size` and others.

@@ -143,7 +143,7 @@ def _resized_crop_mask(
 
 @function_for("pad", "tensor", "video")
 def padded(image: Tensor, padding: Size, fill: Fill = None, padding_mode: str = "constant") -> Tensor:
-    """Return a border on each side."""
+    """Add a border on each side."""
     left, top, right, bottom = borders_of(padding)
     if padding_mode not in pillow.PAD_MODES:
         raise ValueError(f"`padding_mode` must be one of {', '.join(pillow.PAD_MODES)}. Got: {padding_mode!r}")

@@ -1,4 +1,4 @@
-"""Rotated, sheared, in perspective or bent: values between pixels, at the positions of a grid."""
+"""Rotation, shear, perspective and elastic deformation: images sampled between pixels, at the positions of a grid."""
 
 from __future__ import annotations
 

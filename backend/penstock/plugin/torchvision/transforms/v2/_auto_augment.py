@@ -208,7 +208,7 @@ class AutomaticAugmentation(BuiltinTransform):
     """Augments the one image of a sample, without boxes, masks or points.
 
     Args:
-        interpolation: `nearest`, `bilinear`, and of PIL's images `bicubic`.
+        interpolation: `nearest`, `bilinear`, and for PIL images `bicubic`.
         fill: the value of pixels from outside the image; as for `Pad`.
     """
 
@@ -275,7 +275,7 @@ class AutoAugment(AutomaticAugmentation):
 
     @staticmethod
     def get_params(transform_num: int) -> tuple[int, Tensor, Tensor]:
-        """Return a random number below that of pairs, and two random probabilities and signs, for torchvision's first version."""
+        """Return the random index of a pair, and two random probabilities and signs, for torchvision's first version."""
         library = torch()
         return int(library.randint(transform_num, (1,))), library.rand((2,)), library.randint(2, (2,))
 
@@ -293,9 +293,9 @@ class RandAugment(AutomaticAugmentation):
     """Applies some random augmentations of one magnitude.
 
     Args:
-        num_ops: how many.
-        magnitude: the number of the magnitude.
-        num_magnitude_bins: how many there are.
+        num_ops: the number of augmentations.
+        magnitude: the index of the magnitude.
+        num_magnitude_bins: the number of magnitudes.
         interpolation, fill: the interpolation of warps, and the value of pixels from outside.
     """
 
@@ -323,7 +323,7 @@ class TrivialAugmentWide(AutomaticAugmentation):
     """Applies one random augmentation, of a random magnitude.
 
     Args:
-        num_magnitude_bins: how many there are.
+        num_magnitude_bins: the number of magnitudes.
         interpolation, fill: the interpolation of warps, and the value of pixels from outside.
     """
 
@@ -342,8 +342,8 @@ class AugMix(AutomaticAugmentation):
     """Mixes chains of random augmentations with each other and with the image. Needs PyTorch.
 
     Args:
-        severity: the largest number of a magnitude, of 10.
-        mixture_width: how many chains.
+        severity: the largest index of a magnitude, out of 10.
+        mixture_width: the number of chains.
         chain_depth: the number of augmentations in a chain; negative: 1 to 3, random.
         alpha: the parameter of the distributions of the shares.
         all_ops: include those that change brightness, colours, contrast and sharpness.

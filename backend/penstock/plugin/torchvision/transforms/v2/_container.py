@@ -36,7 +36,7 @@ def _released(sample: Nested) -> Nested:
 
 
 def _applied(step: Function, sample: Nested, several: bool) -> Nested:
-    """Apply a transform to a sample that is held."""
+    """Apply a transform to a sample whose images are `Pixels`."""
     if isinstance(step, Container):
         return step.run(sample, several)
     if isinstance(step, Transform) and step.takes_pixels:

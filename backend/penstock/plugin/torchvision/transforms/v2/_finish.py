@@ -29,10 +29,10 @@ def scaling_of(steps: list[Function]) -> tuple[int, str, bool] | None:
 
 
 class Finish(BuiltinTransform):
-    """Makes a normalized tensor of pixels.
+    """Makes a normalized tensor from pixels.
 
     Args:
-        steps: the transforms that it replaces, which run where a sample holds other things to transform.
+        steps: the transforms that it replaces, which run instead if a sample holds other things to transform.
         reference: the library whose arithmetic to follow, as `fn.rescale_normalize` takes it.
         as_image: the result is a `tv_tensors.Image`.
         normalize: the last of the steps, if it is one.

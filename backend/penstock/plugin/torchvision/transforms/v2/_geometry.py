@@ -31,7 +31,7 @@ class Resize(Applied):
     Args:
         size: height and width, or the shorter side, or None: ``max_size`` is the longer one.
         interpolation: an `InterpolationMode`, its value, or Pillow's number.
-        max_size: the most that the longer side may have.
+        max_size: the largest length of the longer side.
         antialias: whether to filter tensors when they shrink; PIL images are always filtered.
     """
 
@@ -67,7 +67,7 @@ class CenterCrop(Applied):
     """Crops the middle; a smaller image is padded with black.
 
     Args:
-        size: height and width, or both in one.
+        size: height and width, or one number for both.
     """
 
     function = "center_crop"
@@ -83,7 +83,7 @@ class FiveCrop(Applied):
     """Crops the four corners and the middle, as a tuple.
 
     Args:
-        size: height and width of each, or both in one.
+        size: height and width of each, or one number for both.
     """
 
     function = "five_crop"
@@ -103,7 +103,7 @@ class TenCrop(FiveCrop):
     """Crops the same regions as `FiveCrop`, from the image and from its mirror image.
 
     Args:
-        size: as of `FiveCrop`.
+        size: as for `FiveCrop`.
         vertical_flip: whether to mirror it upside down instead of left to right.
     """
 
@@ -154,7 +154,7 @@ class RandomZoomOut(RandomlyApplied):
     """Puts the image somewhere on a larger canvas, with a probability.
 
     Args:
-        fill: around it; as of `Pad`.
+        fill: the values around the image, as for `Pad`.
         side_range: the range of the canvas's sides, relative to the image's.
         p: the probability.
     """
@@ -188,7 +188,7 @@ class ScaleJitter(Applied):
     Args:
         target_size: height and width.
         scale_range: factors, from and to.
-        interpolation, antialias: as of `Resize`.
+        interpolation, antialias: as for `Resize`.
     """
 
     function = "resize"
@@ -219,8 +219,8 @@ class RandomShortestSize(ScaleJitter):
 
     Args:
         min_size: the length of the shorter side: one, or some to draw from.
-        max_size: the most that the longer side may have.
-        interpolation, antialias: as of `Resize`.
+        max_size: the largest length of the longer side.
+        interpolation, antialias: as for `Resize`.
     """
 
     def __init__(
@@ -247,7 +247,7 @@ class RandomResize(ScaleJitter):
 
     Args:
         min_size, max_size: the range of the length of the shorter side.
-        interpolation, antialias: as of `Resize`.
+        interpolation, antialias: as for `Resize`.
     """
 
     def __init__(

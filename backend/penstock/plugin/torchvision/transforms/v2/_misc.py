@@ -115,8 +115,8 @@ class GaussianBlur(Applied):
     """Blurs with a Gaussian filter. PIL images need PyTorch.
 
     Args:
-        kernel_size: odd; across and down, or both in one.
-        sigma: its deviation, or the range that it is drawn from.
+        kernel_size: odd; across and down, or one number for both.
+        sigma: its standard deviation, or the range that it is drawn from.
     """
 
     function = "gaussian_blur"
@@ -316,7 +316,7 @@ class SanitizeKeyPoints(_Sanitizing):
     """Removes points outside the image, and their labels.
 
     Args:
-        labels_getter: as of `SanitizeBoundingBoxes`.
+        labels_getter: as for `SanitizeBoundingBoxes`.
     """
 
     kind = "points"
@@ -334,7 +334,7 @@ class UniformTemporalSubsample(Applied):
     """Picks frames of a video, at equal distances.
 
     Args:
-        num_samples: how many.
+        num_samples: the number of frames.
     """
 
     function = "uniform_temporal_subsample"

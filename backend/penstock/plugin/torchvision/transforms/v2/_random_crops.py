@@ -23,10 +23,10 @@ class RandomResizedCrop(Applied):
     """Crops a random region, and resizes it.
 
     Args:
-        size: height and width of the result, or both in one.
+        size: height and width of the result, or one number for both.
         scale: the region's share of the area, from and to.
         ratio: its width over its height, from and to.
-        interpolation, antialias: as of `Resize`.
+        interpolation, antialias: as for `Resize`.
     """
 
     function = "resized_crop"
@@ -88,10 +88,10 @@ class RandomCrop(Applied):
     """Crops a random region.
 
     Args:
-        size: height and width, or both in one.
-        padding: added first; as of `Pad`.
+        size: height and width, or one number for both.
+        padding: added first; as for `Pad`.
         pad_if_needed: pad smaller images on both sides.
-        fill, padding_mode: as of `Pad`.
+        fill, padding_mode: as for `Pad`.
     """
 
     def __init__(

@@ -60,7 +60,7 @@ class Transform(_module()):  # type: ignore[misc]
     """The kinds of values it transforms; others pass unchanged."""
 
     takes_pixels: ClassVar[bool] = False
-    """Whether :meth:`transform` knows images as `Compose` holds them between its transforms."""
+    """Whether :meth:`transform` accepts images in the form in which `Compose` holds them between its transforms."""
 
     def __new__(cls, *args: object, **kwargs: object) -> Any:
         made = super().__new__(cls)
@@ -84,7 +84,7 @@ class Transform(_module()):  # type: ignore[misc]
         return self.run(inputs if len(inputs) > 1 else inputs[0])
 
     def run(self, sample: Nested) -> Nested:
-        """Return the same, of one object."""
+        """Return one object, transformed."""
         leaves, rebuilt = leaves_of(sample)
         self.check_inputs(leaves)
         if not self.applies():
@@ -142,7 +142,7 @@ class Applied(BuiltinTransform):
 
 
 class RandomlyApplied(Applied):
-    """The same, with a probability.
+    """A transform of this package that is applied with a probability.
 
     Args:
         p: the probability of being applied.

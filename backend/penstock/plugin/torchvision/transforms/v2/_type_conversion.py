@@ -12,7 +12,7 @@ from penstock.plugin.torchvision.transforms.v2._transform import BuiltinTransfor
 
 
 class PILToTensor(BuiltinTransform):
-    """An image of PIL, as a tensor (C, H, W) of uint8."""
+    """Converts a PIL image to a tensor (C, H, W) of uint8."""
 
     def wanted(self, leaves: list[Leaf]) -> list[bool]:
         return [kind_of(leaf) == "pixels" and not isinstance(leaf, np.ndarray) for leaf in leaves]
@@ -22,7 +22,7 @@ class PILToTensor(BuiltinTransform):
 
 
 class ToImage(BuiltinTransform):
-    """An image of PIL, an array (H, W, C) or a tensor, as a `tv_tensors.Image`."""
+    """Converts a PIL image, an array (H, W, C) or a tensor to a `tv_tensors.Image`."""
 
     kinds = frozenset({"pixels", "tensor"})
 
@@ -34,7 +34,7 @@ class ToImage(BuiltinTransform):
 
 
 class ToTensor(BuiltinTransform):
-    """An image of PIL or an array (H, W, C), as a tensor (C, H, W) of floats up to 1.
+    """Converts a PIL image or an array (H, W, C) to a tensor (C, H, W) of floats up to 1.
 
     Deprecated in torchvision, which names `ToImage()` and `ToDtype(torch.float32, scale=True)` instead.
     """
@@ -47,7 +47,7 @@ class ToTensor(BuiltinTransform):
 
 
 class ToPILImage(BuiltinTransform):
-    """A tensor (C, H, W), or an array (H, W, C), as an image of PIL.
+    """Converts a tensor (C, H, W) or an array (H, W, C) to a PIL image.
 
     Args:
         mode: the image's mode; by default derived from the number of channels.
@@ -70,7 +70,7 @@ class ToPILImage(BuiltinTransform):
 
 
 class ToPureTensor(BuiltinTransform):
-    """Convert a `tv_tensors` value to a plain tensor."""
+    """Converts a `tv_tensors` value to a plain tensor."""
 
     kinds = frozenset({"image", "video", "mask", "boxes", "points"})
 

@@ -28,11 +28,11 @@ class _Warp(Applied):
 
 
 class RandomRotation(_Warp):
-    """A rotation, counter-clockwise.
+    """Rotates counter-clockwise by a random angle.
 
     Args:
         degrees: the range of angles, or one number x for -x to x.
-        interpolation: `nearest`, `bilinear`, and of PIL's images `bicubic`.
+        interpolation: `nearest`, `bilinear`, and for PIL images `bicubic`.
         expand: the image grows, so that nothing is lost.
         center: x and y of the centre; None: the middle.
         fill: the colour of the corners, as for `Pad`.
@@ -66,14 +66,14 @@ class RandomRotation(_Warp):
 
 
 class RandomAffine(_Warp):
-    """A rotation, a translation, a scaling and a shear about the centre.
+    """Rotates, translates, scales and shears about the centre, at random.
 
     Args:
         degrees: the range of angles, or one number x for -x to x.
         translate: the most across and down, as shares of width and height.
         scale: factors, from and to.
         shear: degrees along x, or along x and y (four): from and to, or one number.
-        interpolation, fill, center: as of `RandomRotation`.
+        interpolation, fill, center: as for `RandomRotation`.
     """
 
     function = "affine"
@@ -127,12 +127,12 @@ class RandomAffine(_Warp):
 
 
 class RandomPerspective(RandomlyApplied, _Warp):
-    """The corners moved inwards, with a probability.
+    """Moves the corners inwards, with a probability.
 
     Args:
         distortion_scale: how far corners move: 1 is to the middle.
         p: the probability.
-        interpolation, fill: as of `RandomRotation`.
+        interpolation, fill: as for `RandomRotation`.
     """
 
     function = "perspective"
@@ -167,12 +167,12 @@ class RandomPerspective(RandomlyApplied, _Warp):
 
 
 class ElasticTransform(_Warp):
-    """Each pixel moved by a smooth random field. It needs PyTorch.
+    """Moves each pixel by a smooth random field. Needs PyTorch.
 
     Args:
         alpha: the strength of the displacement, across and down.
         sigma: the smoothness of the displacement: the deviation of a Gaussian filter, across and down.
-        interpolation, fill: as of `RandomRotation`.
+        interpolation, fill: as for `RandomRotation`.
     """
 
     function = "elastic"

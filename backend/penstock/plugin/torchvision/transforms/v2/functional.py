@@ -254,7 +254,7 @@ def perspective(
     fill: Fill = None,
     coefficients: Sequence[float] | None = None,
 ) -> Sample:
-    """Change the perspective, so that four corners move, or by these coefficients."""
+    """Change the perspective, specified by how four corners move, or by coefficients."""
     return call(
         "perspective",
         inpt,
