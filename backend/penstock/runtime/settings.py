@@ -99,7 +99,7 @@ class PipelineSettings:
 
     @property
     def exec_separated(self) -> bool:
-        """Return whether the user set separate queue depths for CPU and GPU."""
+        """Whether the user set separate queue depths for CPU and GPU."""
         return isinstance(self.prefetch_queue_depth, dict)
 
     @property
