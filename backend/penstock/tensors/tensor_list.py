@@ -156,7 +156,7 @@ class TensorListCPU(TensorList):
 
     @property
     def parts(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the block and the samples' first bytes, as passed to :meth:`of_parts`, until samples are needed."""
+        """The block and the samples' first bytes, as passed to :meth:`of_parts`; None once samples were needed."""
         return self._parts
 
     @property

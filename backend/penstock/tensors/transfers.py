@@ -216,7 +216,7 @@ class Arrival:
         self._job, self._record, self._lane, self._user, self._memory = job, record, lane, user, memory
 
     def __del__(self) -> None:
-        # Otherwise, threads might go on copying to memory that is given to someone else.
+        # Otherwise, threads might go on copying to memory that is already in use again.
         if not sys.is_finalizing():
             self._job.wait()
 
