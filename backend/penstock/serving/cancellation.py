@@ -10,8 +10,8 @@ from typing import Protocol
 # of unused time that may be saved up.
 _MAX_POLLING_SHARE = 0.02
 _MAX_SAVED_SECONDS = 0.005
-# Longer polls, in seconds per request, were waiting for a processor, and do not count: one of them would delay
-# the next for a long while.
+# Polls that took longer, in seconds per request, were waiting for a processor. They do not count, as the next poll would be delayed for a
+# long while.
 _MAX_SECONDS_PER_POLL = 0.001
 
 

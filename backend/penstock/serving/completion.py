@@ -130,7 +130,7 @@ def complete_configuration(config: dict[str, object], pipeline: Pipeline, settin
 
 
 def explained_choices(config: Mapping[str, Any], pipeline: Pipeline, text: str) -> list[str]:
-    """Return what the server chose where a configuration leaves it open, and why.
+    """Return explanations of the choices that the server made where a configuration leaves them open.
 
     Args:
         config: the complete configuration.
@@ -229,7 +229,7 @@ def _unknown(name: str) -> ConfigurationError:
 
 
 def _known_outputs(declared: Sequence[TensorInfo], seen: Sequence[TensorInfo] | None) -> list[TensorInfo]:
-    """Return the declared values, completed with the extents that a probe found where these do not contradict them."""
+    """Return the declared outputs, completed with the types and, if the ranks agree, the extents that a probe found."""
     if seen is None:
         return list(declared)
     return [

@@ -1,6 +1,6 @@
 """Triton's command line: parses a user's flags, and translates them for Triton.
 
-Triton reloads a model only in the mode "explicit", so it is always started in that. The modes "none" and "poll" keep
+Triton reloads a model only in the mode "explicit", so it is always started in this mode. The modes "none" and "poll" keep
 their meaning for users: all models are loaded at the start, and clients can't load or unload any, because Triton's
 interface for that requires a key that only the server's owner has.
 """
@@ -93,7 +93,7 @@ class Flags:
 
     @property
     def repositories(self) -> tuple[Path, ...]:
-        """Return the repositories among the flags."""
+        """The repositories among the flags."""
         return tuple(Path(value) for name in _REPOSITORIES for value in self._values(name))
 
     @property

@@ -98,7 +98,7 @@ class Memory(Protocol):
 Parameter = tuple[str, int, str, int, float]
 """Name, Triton's number of the type, and the value as str, int and float."""
 Output = tuple[str, int, tuple[int, ...], Any] | tuple[str, int, tuple[int, ...], Any, int, int, int]
-"""Name, type, shape and memory of an output; on a GPU also address, size and GPU, and the memory is only kept alive."""
+"""Name, type, shape and memory of an output; on a GPU also address, size and GPU, and the memory object only keeps the data alive."""
 
 
 class TritonRequest(Protocol):

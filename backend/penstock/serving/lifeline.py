@@ -33,7 +33,7 @@ class Lifeline:
         self._inherited.close()
 
     def listens(self) -> bool:
-        """Return whether the server listens: it does since it loaded the first of our models into its process."""
+        """Return whether the server listens: it does once it has loaded the first of our models into its process."""
         with contextlib.suppress(OSError):
             self._socket.settimeout(0)
             self._received += self._socket.recv(64)

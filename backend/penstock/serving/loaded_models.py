@@ -30,7 +30,7 @@ class Loading(Protocol):
 
     @property
     def clients_load(self) -> bool:
-        """Return whether clients may load models, with uploaded files and configurations."""
+        """Whether clients may load models, with uploaded files and configurations."""
 
     @property
     def repositories(self) -> list[Path]:

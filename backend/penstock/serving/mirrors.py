@@ -94,7 +94,7 @@ class Mirrors:
 
 
 def original_of(path: Path, environment: Mapping[str, str] | None = None) -> Path:
-    """Return the path in its repository, if it is in a mirror."""
+    """Return the original path of a path in a mirror; any other path unchanged."""
     text = (os.environ if environment is None else environment).get(MIRRORS)
     for mirror, repository in json.loads(text).items() if text else ():
         if path.is_relative_to(mirror):

@@ -41,7 +41,7 @@ class Watched(Protocol):
 
     @property
     def clients_load(self) -> bool:
-        """Return whether clients may load models, with uploaded files and configurations."""
+        """Whether clients may load models, with uploaded files and configurations."""
 
     @property
     def metrics_url(self) -> str:
@@ -49,7 +49,7 @@ class Watched(Protocol):
 
 
 class Readiness:
-    """Unloads and reloads the models of one server that cannot answer.
+    """Unloads and reloads those models of one server that cannot answer.
 
     Args:
         server: the server that is supervised.

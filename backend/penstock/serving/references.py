@@ -105,7 +105,7 @@ class _Input:
 
     def __init__(self, name: str, strings: Strings, shape: Sequence[int], seconds: float | None) -> None:
         self._name, self._strings, self._shape = name, strings, tuple(shape)
-        # A resolver of names has no time limit.
+        # The resolution of host names has no time limit.
         self._patience = None if seconds is None else seconds + _GRACE_SECONDS
 
     def tensor(self) -> ByteStrings:

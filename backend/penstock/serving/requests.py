@@ -41,8 +41,7 @@ class Request(Protocol):
         """Return the array of an input (byte strings as objects, or as :class:`ByteStrings`); None if the request omits it."""
 
     def reserve(self, name: str, shape: Sequence[int], dtype: DALIDataType) -> np.ndarray | None:
-        """Return memory of the answer for an output, uninitialized, to be written and then given as the output; None if there
-        is none."""
+        """Return memory of the answer for an output, uninitialized, to be written and then passed as the output; None if there is none."""
 
     def trace(self) -> int:
         """Return the address of Triton's trace of the request; 0: it is not traced, or not known here."""

@@ -554,7 +554,7 @@ def joined(answers: Sequence[Answer]) -> Answer:
     if len(outputs) < len(answers):
         return next(answer for answer in answers if isinstance(answer, Refusal))
     try:
-        # Parameters differ from answer to answer: those of the last one hold.
+        # Parameters differ from answer to answer: the last answer's are used.
         names = outputs[0].tensors
         tensors = {name: _concatenated(name, [part.tensors[name] for part in outputs]) for name in names}
         return Outputs(tensors, outputs[0].bfloat16, outputs[-1].parameters)

@@ -51,7 +51,7 @@ class Supervised(Protocol):
 
     @property
     def clients_load(self) -> bool:
-        """Return whether clients may load models, with uploaded files and configurations."""
+        """Whether clients may load models, with uploaded files and configurations."""
 
     @property
     def running(self) -> bool:
@@ -344,7 +344,7 @@ class _Models:
             self.work(model, functools.partial(self._heal, model, stub, ended or "has ended"))
 
     def _retire(self, dead: Stub, model: str) -> None:
-        """Forget the processes of a model if one has died; the others have some time for their requests.
+        """Forget all processes of a model of which one has died; the others get some time for their requests.
 
         Triton keeps them forever: the request that a process died with never finishes there.
         """

@@ -174,7 +174,7 @@ def _strings(memory: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 
 
 def _child_trace() -> _Address | None:
-    """Return a new trace, which Triton deletes, below that of the request for which this thread runs; None if that is not traced."""
+    """Return a new child, which Triton deletes, of the trace of the request for which this thread runs; None if that is not traced."""
     parent, child = trace(), _Address()
     if not parent:
         return None
@@ -263,7 +263,7 @@ class _Call:
         self._is_traced = trace is not None
 
     def _abandon(self) -> None:
-        """Cancel the call. A traced one is waited for: its trace must not outlive that of the request for which it was made."""
+        """Cancel the call; wait for it if it is traced, as its trace must not outlive that of the original request."""
         call("InferenceRequestCancel", self.request)
         if self._is_traced:
             self._changed.wait_for(self._is_done)
@@ -388,7 +388,7 @@ _addresses: list[_Address] = []
 
 
 def _allocator() -> _Address:
-    """Triton's object that takes memory for outputs from us; never destroyed."""
+    """Return Triton's object that gets memory for outputs from us; it is never destroyed."""
     with _making:
         if not _addresses:
             allocator = _Address()
