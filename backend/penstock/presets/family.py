@@ -23,7 +23,7 @@ ARITHMETIC = {"torchvision": "torchvision", "pil": "numpy"}
 # PIL's numbers of filters, and the names of PIL's and torchvision's filters.
 _PIL_FILTERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
 _TORCHVISION_FILTERS = {0: "nearest-exact", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
-# Settings that many configurations hold, and that change no value of an RGB image where a family has none of that name.
+# Settings that many configurations hold, and that change no value of an RGB image if a family does not have them.
 # `make parity` tries every setting of every class.
 _WITHOUT_EFFECT = frozenset(
     {

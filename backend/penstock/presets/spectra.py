@@ -69,7 +69,7 @@ class SpectralFamily(SoundFamily):
 
     @property
     def default_multiple(self) -> int:
-        """Return the multiple, in samples or rows, to which a call pads sounds by default."""
+        """The multiple, in samples or rows, to which a call pads sounds by default."""
         return 1
 
     def check_positive(self, *names: str) -> None:
@@ -531,7 +531,7 @@ class SampleFamily(RowFamily):
 
     @property
     def block(self) -> int:
-        """Return the multiple, in samples, to which sounds are padded."""
+        """The multiple, in samples, to which sounds are padded."""
         return 1
 
     @property

@@ -209,7 +209,7 @@ class CodecFamily(SoundFamily):
 
     @property
     def multiple(self) -> int:
-        """Return the multiple, in samples, to which lengths are padded."""
+        """The multiple, in samples, to which lengths are padded."""
         return 1
 
     @property
