@@ -1,4 +1,4 @@
-"""The members of DALI's base iterator that programs read and set, over the epoch that counts here."""
+"""The members of DALI's base iterator that programs read and set, on top of this package's epochs."""
 
 from __future__ import annotations
 

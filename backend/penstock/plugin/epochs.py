@@ -167,7 +167,8 @@ class ReaderEpoch(Epoch):
         sticks_to_shard: whether readers stay in their shards.
         shard_ids: the shard of each pipeline.
         sizes: the number of samples of each shard.
-        current_sizes, ahead: the number of samples of each shard, and of those that an earlier epoch has already read. Both rotate with the
+        current_sizes, ahead: the number of samples of each shard, and how many of them the previous epoch has already read. Both rotate
+            with the
             shards if pipelines read ahead: entry i belongs to the pipeline that started with shard i.
 
     Raises:

@@ -74,8 +74,8 @@ def function_for(name: str, *kinds: str) -> Callable[[Function], Function]:
     """Declare a function as the implementation of ``name`` for some kinds of values.
 
     For `boxes`, it takes the tensor, the format and the canvas, and returns tensor and canvas; for `points` the same
-    without a format; for `mask` at least three dimensions. `tensor` stands for images as well, and for `video` if
-    declared. `picture` stands for PIL images whose modes are not stored as pixels; it takes and returns PIL images.
+    without a format; for `mask` at least three dimensions. `tensor` stands for images as well, but videos need `video` among the kinds.
+    `picture` stands for PIL images whose modes are not stored as pixels; it takes and returns PIL images.
     """
 
     def declare(function: Function) -> Function:

@@ -1,4 +1,4 @@
-"""Implementations of the functions for PIL images of modes other than L, LA, RGB and RGBA, by those of Pillow."""
+"""Implementations of the functions for PIL images of modes other than L, LA, RGB and RGBA, by Pillow's functions."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def _plan(rows: int, columns: int, height: int, width: int, kind: str, channels:
 
 @functools.lru_cache(maxsize=512)
 def _part_of(plan: ReferencePlan, windows: tuple[Window, ...]) -> ReferencePlan:
-    """Return a plan for a part of another plan's output; cached, since its filters are."""
+    """Return a plan for a part of another plan's output; cached, so that its filters are computed once."""
     return replace(plan, windows=tuple(outer.part(inner) for outer, inner in zip(plan.windows, windows)))
 
 
@@ -38,7 +38,7 @@ class Pixels:
     """An image of uint8, which must not be written to.
 
     Args:
-        source: the pixels (H, W, C), with ``plan`` those before resizing; None: those of ``original``.
+        source: the pixels (H, W, C), before resizing if there is a ``plan``; None: the pixels of ``original``.
         plan: how it is resized, if it is.
         original: the unchanged PIL image, if this is one.
         as_array: whether it came as an array, and not as a PIL image.

@@ -63,8 +63,8 @@ def _is_record(value: object) -> TypeGuard[DataclassInstance]:
 class Processor:
     """A processor made from a model's configuration.
 
-    Settings that are assigned to attributes, or changed in place (`processor.size["longest_edge"] = 900`), take effect
-    from the next call on, like those of a call.
+    Settings that are assigned to attributes, or changed in place (`processor.size["longest_edge"] = 900`), take effect from the next call
+    on, like settings that are passed to a call.
     """
 
     _input = ""
@@ -101,7 +101,7 @@ class Processor:
         num_threads: int | None = None,
         **settings: object,
     ) -> Self:
-        """Return the processor of the model in a folder, which is not sought anywhere else.
+        """Return the processor of the model in a folder; no other places are searched.
 
         Args:
             folder: the folder with `preprocessor_config.json` or `processor_config.json`.

@@ -235,7 +235,7 @@ class FeatureExtractor(Processor):
         length = filling.length(list(map(len, sounds)))
         totals = [max(len(sound), length or 0) for sound in sounds]
         filled = [_filled(sound, total, family.padding_value) for sound, total in zip(sounds, totals)]
-        # The pipeline needs no padding.
+        # The sounds are padded already, so the pipeline must not pad them.
         most = max(totals) if family.padding == _MAX_LENGTH else 0
         if most and min(totals) < most:
             raise ValueError(f"Sounds of {min(totals)} to {most} samples do not fit into one tensor: fill them")
