@@ -158,7 +158,7 @@ class ParallelSource(Source):
         return [worker.process.pid for worker in self._workers]
 
     def shared_memory(self) -> tuple[list[int], list[int]]:
-        """Return the size in bytes of each shared buffer, and that size divided by the number of samples."""
+        """Return the size in bytes of each shared buffer, and that size divided by the number of samples of a worker."""
         sizes = [memory.size for worker in self._workers for memory in worker.memories.values()]
         per_sample = max(1, self._max_batch_size // max(1, len(self._workers)))
         return sizes, [size // per_sample for size in sizes]

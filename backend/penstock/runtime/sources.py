@@ -80,7 +80,7 @@ def accepted_positional(function: Callable[..., object]) -> int:
 
 
 def _forbidden(parameters: Sequence[Parameter]) -> str:
-    """Return the names of a callback's parameters that cannot be passed; empty if all can."""
+    """Return what is wrong with a callback's parameters, as a part of the error's text; empty if all are allowed."""
     for parameter in parameters:
         if parameter.kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
             stars = "*" * (parameter.kind == Parameter.VAR_POSITIONAL) + "**" * (
@@ -98,10 +98,10 @@ class Source:
     Args:
         source: callable, iterable or generator function.
         cycle: whether to restart at the end.
-        batch: each step returns whole batches, rather than one sample.
+        batch: each call returns a whole batch, rather than one sample.
         batch_info: the callback takes a BatchInfo rather than the iteration's number.
         num_outputs: number of outputs; None: one, not wrapped in a sequence.
-        layouts: each output's layouts.
+        layouts: each output's layout.
         no_copy: whether to use the data in place.
         names: the names of the operators to feed, in order of outputs.
     """
