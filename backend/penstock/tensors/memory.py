@@ -91,7 +91,7 @@ class HostPool:
     """Blocks of host memory for the buffers of one pipeline.
 
     Args:
-        limit: the largest number of free bytes to keep; more is returned to the system.
+        limit: bytes, free or in use; before a new block exceeds it, all free blocks are returned to the system.
     """
 
     def __init__(self, limit: int = 1 << 30) -> None:

@@ -126,7 +126,7 @@ class PinnedPool(HostPool):
 
     Args:
         device_id: the GPU's number; None: the one that is current when memory is taken.
-        limit: the largest number of free bytes to keep; more is returned to the system.
+        limit: bytes, free or in use; before a new block exceeds it, all free blocks are returned to the system.
         max_bytes: the largest number of bytes to lock, free or in use; None: any.
     """
 

@@ -327,7 +327,7 @@ class DeviceTransfers:
     def _copy(
         self, blocks: HostBlocks, target: int, size: int, stream: Stream, threads: Threads | None
     ) -> Event | None:
-        """Copy blocks to the GPU; return the event after copies that may still read them."""
+        """Copy blocks to the GPU; return the event after copies that may still read the blocks, or None."""
         if self._is_direct(blocks, size):
             self._copy_directly(blocks, target, stream)
             copied = stream.record(require_cupy().cuda.Event(disable_timing=True))
@@ -343,7 +343,7 @@ class DeviceTransfers:
 
     @staticmethod
     def _is_direct(blocks: HostBlocks, size: int) -> bool:
-        """Return whether the GPU can copy the blocks directly: if they are large and page-locked."""
+        """Return whether the GPU can copy the blocks directly: if they are page-locked, and worth separate copies."""
         return _are_large(blocks, size) and all(map(is_pinned, blocks.addresses[blocks.sizes > 0].tolist()))
 
     def _copy_directly(self, blocks: HostBlocks, target: int, stream: Stream) -> None:
@@ -449,7 +449,7 @@ class DeviceTransfers:
 
 
 def _are_large(blocks: HostBlocks, size: int) -> bool:
-    """Return whether the blocks are large enough to be copied one by one."""
+    """Return whether the blocks are worth separate copies: if they are large, or there is only one."""
     return bool(size >= _MIN_DIRECT_BLOCK_BYTES * len(blocks.sizes) or len(blocks.sizes) == 1)
 
 
