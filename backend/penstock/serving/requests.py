@@ -263,7 +263,7 @@ class OutputParts:
 
 
 def _strings_of_rows(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> np.ndarray:
-    """Return the strings of samples that are rows of bytes."""
+    """Return the strings of samples that are rows of bytes, without the zeros at their ends."""
     shapes = [shape[:-1] for shape in batch.shapes[start:stop]]
     rows = [
         np.asarray(sample).reshape(math.prod(shape[:-1]), shape[-1])

@@ -61,7 +61,7 @@ class ReservedOutput:
     def part_of(self, batch: TensorList, start: int) -> np.ndarray | None:
         """Return the output tensor of the request whose samples begin at ``start``, if they were written there."""
         tensor = self._tensors.get(start) if batch is self._batch else None
-        # Callers that need a contiguous batch copy it.
+        # The samples are elsewhere if the batch was made contiguous by a copy.
         return tensor if tensor is not None and batch.samples[start].ctypes.data == tensor.ctypes.data else None
 
     def _reserve(self, request: Request, shapes: Sequence[Shape], dtype: DALIDataType) -> np.ndarray | None:

@@ -102,7 +102,7 @@ class Tuner:
         control: controls a server in explicit mode, which has loaded the model.
         address: host:port of its HTTP.
         model: its name.
-        requests: the requests that clients send; see :meth:`answered`.
+        requests: the requests that clients send; see :func:`answered`.
         clients: how many send requests at once.
         seconds: the seconds for which each setting is measured.
         max_p99: the longest latency, in seconds, that 99 % of the answers may take; None for any.
