@@ -38,7 +38,7 @@ class Epoch:
         has_length: ``len`` of it is 0 instead of a ValueError.
 
     Attributes:
-        counter: samples taken in this epoch, including those read ahead of it.
+        counter: samples taken in this epoch, including those read ahead of it; batches if `size` is -1.
         size: the number of samples in the epoch; -1: until the pipeline ends.
     """
 

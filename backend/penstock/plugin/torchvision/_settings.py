@@ -76,7 +76,7 @@ def angles_of(value: Floats, name: str, counts: Sequence[int] = (2,)) -> list[fl
     """Return the lowest and highest angle in degrees.
 
     Raises:
-        TypeError, ValueError: the value is neither one positive number, for both directions, nor this many.
+        TypeError, ValueError: the value is neither one number of at least 0, for both directions, nor a sequence of such a length.
     """
     if isinstance(value, (int, float)):
         if value < 0:
@@ -86,7 +86,7 @@ def angles_of(value: Floats, name: str, counts: Sequence[int] = (2,)) -> list[fl
 
 
 def several(value: Sequence[_Part], name: str, counts: Sequence[int] = (2,)) -> Sequence[_Part]:
-    """Return a sequence of this length.
+    """Return a sequence after checking its length.
 
     Raises:
         TypeError, ValueError: the value is not a sequence, or has another length.
@@ -100,10 +100,10 @@ def several(value: Sequence[_Part], name: str, counts: Sequence[int] = (2,)) -> 
 
 
 def probability(value: float) -> float:
-    """Return a probability.
+    """Return a probability after checking it.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the value is not between 0 and 1.
     """
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"`p` must be between 0 and 1. Got: {value}")
@@ -114,7 +114,7 @@ def checked_padding(padding: Size) -> tuple[int, int, int, int]:
     """Return :func:`borders_of`'s result, for transforms.
 
     Raises:
-        ValueError: it is none of that.
+        ValueError: the value has another form.
     """
     try:
         return borders_of(padding)
@@ -126,7 +126,7 @@ def borders_of(padding: Size) -> tuple[int, int, int, int]:
     """Return left, top, right and bottom of `padding`: one number, two (across, down) or four.
 
     Raises:
-        TypeError, ValueError: it is none of that.
+        TypeError, ValueError: the value has another form.
     """
     if isinstance(padding, int):
         return padding, padding, padding, padding

@@ -174,7 +174,7 @@ def _mixture(values: Tensor, share: float) -> Tensor:
 
 
 class MixUp(_Mixing):
-    """Adds images to their predecessors."""
+    """Blends images with their predecessors."""
 
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
         return {"share": self._share()}

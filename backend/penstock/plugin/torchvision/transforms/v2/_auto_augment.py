@@ -257,7 +257,7 @@ class AutoAugment(AutomaticAugmentation):
 
     Args:
         policy: a member of `AutoAugmentPolicy`.
-        interpolation, fill: the interpolation of warps, and the value of pixels from outside.
+        interpolation, fill: the interpolation of warps, and the value of pixels from outside the image.
     """
 
     def __init__(
@@ -296,7 +296,7 @@ class RandAugment(AutomaticAugmentation):
         num_ops: the number of augmentations.
         magnitude: the index of the magnitude.
         num_magnitude_bins: the number of magnitudes.
-        interpolation, fill: the interpolation of warps, and the value of pixels from outside.
+        interpolation, fill: the interpolation of warps, and the value of pixels from outside the image.
     """
 
     def __init__(
@@ -324,7 +324,7 @@ class TrivialAugmentWide(AutomaticAugmentation):
 
     Args:
         num_magnitude_bins: the number of magnitudes.
-        interpolation, fill: the interpolation of warps, and the value of pixels from outside.
+        interpolation, fill: the interpolation of warps, and the value of pixels from outside the image.
     """
 
     def __init__(
@@ -347,7 +347,7 @@ class AugMix(AutomaticAugmentation):
         chain_depth: the number of augmentations in a chain; negative: 1 to 3, random.
         alpha: the parameter of the distributions of the shares.
         all_ops: include those that change brightness, colours, contrast and sharpness.
-        interpolation, fill: the interpolation of warps, and the value of pixels from outside.
+        interpolation, fill: the interpolation of warps, and the value of pixels from outside the image.
     """
 
     def __init__(

@@ -118,7 +118,7 @@ class TenCrop(FiveCrop):
 
 
 def check_padding_mode(mode: str) -> str:
-    """Return a mode of padding.
+    """Return a mode of padding after checking it.
 
     Raises:
         ValueError: there is no such mode.

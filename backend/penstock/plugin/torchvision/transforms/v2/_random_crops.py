@@ -164,13 +164,13 @@ class RandomCrop(Applied):
 
 
 class RandomIoUCrop(Applied):
-    """Crops a random region that covers a box by at least a random share, as SSD's training does.
+    """Crops a random region that overlaps a box with at least a random IoU, as SSD's training does.
 
     Args:
         min_scale, max_scale: the range of the region's sides, as fractions of the image's.
         min_aspect_ratio, max_aspect_ratio: width over height.
-        sampler_options: the shares; from 1 on: the whole image.
-        trials: the number of trials for each share.
+        sampler_options: the smallest IoUs to draw from; 1 or more keeps the whole image.
+        trials: the number of random regions to try for each drawn IoU.
     """
 
     function = "crop"

@@ -116,7 +116,7 @@ class Transform(_module()):  # type: ignore[misc]
         return call(name, inpt, *args, or_pass=True, **kwargs)
 
     def extra_repr(self) -> str:
-        """Return its settings."""
+        """Return the transform's settings, as text."""
         plain = (bool, int, float, str, tuple, list, enum.Enum)
         public = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "training"}
         return ", ".join(f"{name}={value}" for name, value in public.items() if isinstance(value, plain))
@@ -164,7 +164,7 @@ def fill_for(fills: Mapping[type | str, Fill], inpt: Leaf) -> Fill:
 
 
 def common_size(leaves: list[Leaf]) -> tuple[int, int]:
-    """Return the height and width of all images, masks and boxes of a sample.
+    """Return the height and width of all images, masks, boxes and points of a sample.
 
     Raises:
         TypeError: there are none.
