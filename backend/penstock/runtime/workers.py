@@ -79,9 +79,7 @@ class _Job:
         return self._done.is_set()
 
     def wait(self) -> None:
-        """Work as long as there are indices, and return when all are processed; raise the error of the first one that
-        failed.
-        """
+        """Work as long as there are indices, and return when all are processed; raise the error of the lowest failed index."""
         self.work()
         self._done.wait()
         # Other threads may refer to this job a little longer; that must not keep its data alive.
@@ -131,7 +129,7 @@ class WorkerPool:
         costs: Sequence[int] | None = None,
         pace: Pace | None = None,
     ) -> None:
-        """Run ``task(index)`` for each index below ``count``, the most expensive first.
+        """Run ``task(index)`` for each index below ``count``. Threads that share tasks take the most expensive ones first.
 
         If it is known how long tasks with such costs take, threads share them only where that saves time.
         """
