@@ -178,7 +178,7 @@ def lay_out(
 def install_backend(environment: Environment) -> Path | None:
     """Install our backend into this machine's Triton; return its backend directory, or None if there is no Triton.
 
-    Needed for a ``tritonserver`` that `penstock serve` does not start, and for users who cannot write there.
+    Needed for a ``tritonserver`` that `penstock serve` does not start, and before users who cannot write there serve.
 
     Args:
         environment: the environment for Triton to host.

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 CANDIDATES = ("model.dali", "model.json", "pipeline.py", "dali.py")
 _FALLBACK = "dali.py"
-# Triton's value if a configuration names no file.
+# Triton's values if a configuration names no file.
 _TRITON_DEFAULTS = ("", "model.py", "model.dali", "model.penstock")
 _IN_NAMES = frozenset(string.ascii_letters + string.digits + "._-")
 
@@ -139,7 +139,7 @@ def load_pipeline(
 
 
 def _check_name(name: str) -> None:
-    """Raise ConfigurationError unless it names a file in the version's folder, or in a folder of that."""
+    """Raise ConfigurationError unless it names a file in the version's folder, or in a folder inside that one."""
     parts = PurePosixPath(name).parts
     escapes = name.startswith("/") or ".." in parts
     strange = next((c for c in name if c not in _IN_NAMES and (c != "/" or escapes)), None)

@@ -165,8 +165,8 @@ class PipelineRunner:
         ends.
 
         Args:
-            batches: the data of each source: of one that lasts for several runs, one sample; of any other, one sample, which
-                is used for all samples of each run, or several, of which each run uses as many as it has samples.
+            batches: the data of each source: the one sample that lasts for several runs; for any other source, either one sample, which is
+                used for all samples of each run, or several, of which each run uses the first ones, as many as it has samples.
             watching: makes the observer of a run from its number of samples; it may stop the run, and the stream with
                 it.
             allowing: makes the memory limit of a run from its number of samples.
