@@ -195,7 +195,7 @@ class TextNetFamily(FixedFamily):
     """TextNet, whose sides are multiples of a number.
 
     Attributes:
-        size_divisor: the number.
+        size_divisor: sides are multiples of it.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 640})

@@ -382,7 +382,7 @@ class GlpnFamily(ImageFamily):
     """GLPN, which makes sides multiples of a number, and does not normalize.
 
     Attributes:
-        size_divisor: the number.
+        size_divisor: sides are multiples of it.
     """
 
     do_normalize: bool = False

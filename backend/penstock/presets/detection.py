@@ -147,7 +147,7 @@ class LetterboxFamily(Family):
         padding_value: the gray beside the image.
         auto: padding is left out in whole multiples of `stride`, which makes the result smaller.
         stride: the model's stride, in pixels.
-        scale_fill: the image fills the result, unless `auto` is set.
+        scale_fill: the image is stretched to fill the result, unless `auto` is set.
         scaleup: whether images are enlarged.
         center: whether the image is in the middle, or else in the upper left corner.
     """

@@ -232,7 +232,7 @@ class Lfm2Family(_SliceFamily):
 
     Attributes:
         downsample_factor: side, in patches, of the square that becomes one token.
-        do_image_splitting: whether there are tiles.
+        do_image_splitting: whether large images are tiled.
         min_tiles, max_tiles: the range of the number of tiles.
         use_thumbnail: whether the whole image follows the tiles.
         min_image_tokens, max_image_tokens: the range of the whole image's number of tokens.

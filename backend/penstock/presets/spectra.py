@@ -148,7 +148,8 @@ class ClapFamily(ClipSoundFamily):
         max_length_s: the length of a sound in seconds.
         frequency_min, frequency_max: the range of the bands, in Hz.
         truncation: `fusion`: the same picture four times; `rand_trunc`: one, of other bands.
-        padding: `repeatpad`: repeated as often as fits; `repeat`; `pad`: neither. The remainder is silence.
+        padding: `repeatpad`: whole repetitions of the sound, then silence; `repeat`: repetitions, the last one cut off; `pad`: only
+            silence.
         top_db: ignored, as by transformers.
     """
 
@@ -407,7 +408,7 @@ class ParakeetFamily(RowFamily):
     Attributes:
         hop_length, n_fft, win_length: the hop length, FFT size and window length of the transform, in samples.
         preemphasis: the fraction of the previous sample that is subtracted.
-        standardizes: whether means and variances are changed.
+        standardizes: whether bands get mean 0 and variance 1.
     """
 
     hop_length: int = 160

@@ -706,7 +706,7 @@ class MllamaFamily(_TileFamily):
     """Llama 3.2 Vision: tiles of a canvas with the image in its corner, padded to a fixed number of tiles.
 
     Attributes:
-        max_image_tiles: the number.
+        max_image_tiles: the number of tiles.
         do_pad: must be set, as for transformers' processor.
     """
 
