@@ -16,7 +16,7 @@ from penstock.serving.model_records import ModelRecords
 from penstock.serving.stubs import Stub
 
 _CONFIGURATIONS_PER_REFRESH = 5
-"""The most configurations requested again in each refresh, so that a server of many models is not busy with them."""
+"""The largest number of configurations requested again in each refresh, so that a server of many models is not busy with them."""
 
 Parameters = dict[str, str]
 

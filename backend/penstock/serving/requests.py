@@ -76,7 +76,7 @@ class InputSpec:
         repeats: whether the samples of the last request with the input may be used then.
         multi_run: whether a sample may last for several runs of the pipeline, like a video returned in sequences.
         is_control: whether it is a control of Triton's sequence batcher, one value for all samples of a request.
-        max_bytes: the most that a sample of several strings may take, if limited.
+        max_bytes: the largest size of a sample of several strings, in bytes, if limited.
     """
 
     name: str

@@ -134,7 +134,7 @@ class Tuner:
         """Find the best settings.
 
         Args:
-            cores: the most instances on a CPU, and threads of an instance, to try.
+            cores: the largest number of instances on a CPU, and of threads of an instance, to try.
 
         Returns:
             The trial of the best settings; of the present ones if none are better by :data:`SIGNIFICANT_GAIN`.

@@ -82,13 +82,13 @@ class FrontOptions:
 
     @property
     def max_connections(self) -> int:
-        """The most concurrent clients, within this process's limit of open files."""
+        """The largest number of concurrent clients, within this process's limit of open files."""
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         return max(16, min(MAX_CONNECTIONS, (hard - _SPARE_DESCRIPTORS) // _DESCRIPTORS_PER_CONNECTION))
 
     @property
     def max_connections_per_client(self) -> int:
-        """The most connections of one address, so that one client cannot take them all."""
+        """The largest number of connections of one address, so that one client cannot take them all."""
         return self.max_connections // 4
 
 

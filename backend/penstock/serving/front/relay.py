@@ -20,12 +20,12 @@ import grpc
 import grpc.aio
 
 MAX_CALLS = 256
-"""The most calls in flight to Triton, including those of disconnected clients; others wait here, and end when their
+"""The largest number of calls in flight to Triton, including those of disconnected clients; others wait here, and end when their
 clients disconnect.
 """
 
 MAX_STREAMS = 256
-"""The most streams open to Triton, including those of disconnected clients."""
+"""The largest number of streams open to Triton, including those of disconnected clients."""
 
 MAX_DROPPED_ANSWERS = 10_000
 """The number of answers of a stream that Triton may still send after its client has disconnected; then the stream is
