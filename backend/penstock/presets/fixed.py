@@ -248,7 +248,7 @@ class GemmaFamily(FixedFamily):
         do_pan_and_scan: whether to add crops; then the pictures of all images are joined, each image before its parts.
         pan_and_scan_min_ratio_to_activate: the smallest ratio of an image's longer side to the shorter one at which it
             is cut.
-        pan_and_scan_max_num_crops: the most parts of an image.
+        pan_and_scan_max_num_crops: the largest number of parts of an image.
         pan_and_scan_min_crop_size: the smallest size of parts. By default, these have the values of `Gemma3Processor`.
     """
 

@@ -42,7 +42,7 @@ class PatchFamily(FloatFamily):
 
     Attributes:
         rule: a rule of :func:`fn.fitted_size`.
-        size: `shortest_edge` and `longest_edge`: the least and the most pixels.
+        size: `shortest_edge` and `longest_edge`: the smallest and the largest number of pixels.
         min_pixels, max_pixels: older names of the same, which take precedence; 0: unset.
         patch_size: extent of a patch.
         temporal_patch_size: frames in a patch.
@@ -212,7 +212,7 @@ class MuseImageFamily(FloatFamily):
         patch_size: extent of a patch.
         temporal_patch_size: number of times that a patch is repeated.
         merge_size: side, in patches, of the square that becomes one token.
-        max_image_tokens: the most tokens of an image.
+        max_image_tokens: the largest number of tokens of an image.
     """
 
     resample: int = 1
@@ -421,10 +421,10 @@ class KimiFamily(FloatFamily):
     """Kimi K2.5: never enlarged, and padded to whole tokens.
 
     Attributes:
-        size: `max_height` and `max_width`, which are equal: the most patches of a side.
+        size: `max_height` and `max_width`, which are equal: the largest number of patches of a side.
         patch_size: extent of a patch.
         merge_size: side, in patches, of the square that becomes one token.
-        max_patches: the most patches of an image.
+        max_patches: the largest number of patches of an image.
     """
 
     resample: int = 3
@@ -588,7 +588,7 @@ class Gemma4Family(FloatFamily):
 
     Attributes:
         patch_size: extent of a patch.
-        max_soft_tokens: the most tokens of an image.
+        max_soft_tokens: the largest number of tokens of an image.
         pooling_kernel_size: side, in patches, of the square that becomes one token.
     """
 
@@ -679,7 +679,7 @@ class SigLIP2Family(FloatFamily):
 
     Attributes:
         patch_size: extent of a patch.
-        max_num_patches: the most patches of an image, and the number to which they are padded.
+        max_num_patches: the largest number of patches of an image, and the number to which they are padded.
     """
 
     patch_size: int = 16
@@ -712,7 +712,7 @@ class PixtralFamily(ImageFamily):
     """Pixtral: images resized to whole patches, but not cut into them.
 
     Attributes:
-        size: `longest_edge`: the most pixels of a side.
+        size: `longest_edge`: the largest number of pixels of a side.
         patch_size: `height` and `width`, which are equal.
     """
 

@@ -40,7 +40,7 @@ def preset(
 
     Args:
         configuration: a folder with `preprocessor_config.json`, that file, or its contents.
-        batch_size: the most images at a time.
+        batch_size: the largest number of images at a time.
         backend: the library whose arithmetic to use: `torchvision`, which `transformers` takes where it is installed, or `pil`.
         device: the device of the outputs and of most computations: `cpu` or `gpu`, which give the same bytes. A GPU
             decodes baseline JPEGs; the CPU decodes other files, and computes everything for sounds and for YOLO's

@@ -46,7 +46,7 @@ class MiniCPMFamily(_SliceFamily):
 
     Attributes:
         slice_mode: whether large images are sliced.
-        max_slice_nums: the most slices of an image.
+        max_slice_nums: the largest number of slices of an image.
         scale_resolution: side of a square with about as many pixels as the whole image, or a slice, has.
         patch_size: extent of a patch.
         downsample_mode: `16x` or `4x`: the number of patches that become one token.
@@ -367,7 +367,7 @@ class Phi4Family(_SliceFamily):
     Attributes:
         size: `height` and `width` of a tile, which are equal.
         patch_size: extent of a patch; masks have one element for each.
-        dynamic_hd: the most tiles.
+        dynamic_hd: the largest number of tiles.
         resample: the filter by which the whole image is made from the canvas; to the canvas, images are resized with the bilinear filter.
     """
 
@@ -572,7 +572,7 @@ class MolmoFamily(_SliceFamily):
 
     Attributes:
         size: `height` and `width`, which are equal: of the whole, and of a crop.
-        max_crops: the most crops.
+        max_crops: the largest number of crops.
         overlap_margins: the numbers of patches at the beginning and at the end of a crop that belong to its neighbours.
         patch_size: extent of a patch.
         pooling_size: rows and columns of patches that become one token.

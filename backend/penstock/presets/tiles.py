@@ -294,7 +294,7 @@ class OvisFamily(GridFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class DoclingFamily(GridFamily):
-    """Granite Docling: tiles of a page, then the whole page, padded with zeros to the most tiles of a call, and a mask.
+    """Granite Docling: tiles of a page, then the whole page, padded with zeros to the largest number of tiles of a call, and a mask.
 
     Attributes:
         fine_route, dense_max_patches: must be false and 0.
@@ -469,7 +469,7 @@ class PerceptionFamily(ImageFamily):
     Attributes:
         vision_input_type: `thumb+tile`; otherwise only the whole image is returned.
         tile_size: extent of a tile.
-        max_num_tiles: the most tiles.
+        max_num_tiles: the largest number of tiles.
     """
 
     resample: int = 3
@@ -606,7 +606,7 @@ class CappedSplitFamily(SplitFamily):
     """UltraV-BERT: like Idefics3, with a limit of tiles.
 
     Attributes:
-        max_image_tiles: the most tiles.
+        max_image_tiles: the largest number of tiles.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"longest_edge": 3072})
@@ -649,7 +649,7 @@ class LlamaFamily(_TileFamily):
     """Llama 4: tiles of a canvas with the image in its corner, then the whole image; in bfloat16, returned as float32.
 
     Attributes:
-        max_patches: the most tiles of a canvas.
+        max_patches: the largest number of tiles of a canvas.
         resize_to_max_canvas: images are enlarged as far as a canvas allows.
     """
 

@@ -483,7 +483,7 @@ class VideoLlama3Family(VideoFamily):
     The mask equals that of transformers' processor, except for tokens whose mean difference is within rounding of the limit.
 
     Attributes:
-        size: `shortest_edge`: the fewest pixels of a frame; `longest_edge`: the most pixels of a whole video.
+        size: `shortest_edge`: the smallest number of pixels of a frame; `longest_edge`: the largest number of pixels of a whole video.
         use_token_compression: whether tokens are masked.
     """
 
@@ -567,7 +567,7 @@ class MiniMaxVideoFamily(VideoFamily):
 
     Attributes:
         min_pixels, max_pixels: the range of a frame's number of pixels; `size` has no effect.
-        vision_segment_max_frames: the most temporal patches of a segment; None: a single segment.
+        vision_segment_max_frames: the largest number of temporal patches of a segment; None: a single segment.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 672, "width": 672})
@@ -932,7 +932,7 @@ class MiniCPMVideoFamily(SampledFamily, MiniCPMFamily):
     """Videos of MiniCPM-V: each frame is prepared like an image.
 
     Attributes:
-        max_num_frames: the most frames to select.
+        max_num_frames: the largest number of frames to select.
         stack_frames: must be 1.
     """
 
@@ -1075,8 +1075,8 @@ class HunYuanVideoFamily(VideoFamily):
     """Videos of HunYuan V4: never enlarged, in whole tokens, with a limit of pixels.
 
     Attributes:
-        size: `longest_edge`: the most pixels of a video; `shortest_edge` has no effect.
-        max_image_size: `longest_edge`: the most pixels of a frame.
+        size: `longest_edge`: the largest number of pixels of a video; `shortest_edge` has no effect.
+        max_image_size: `longest_edge`: the largest number of pixels of a frame.
     """
 
     rule: str = "hunyuan-v4-video"
@@ -1101,7 +1101,7 @@ class MuseVideoFamily(SampledFamily, MuseImageFamily):
     """Videos of Muse Glimmer.
 
     Attributes:
-        max_video_frame_tokens: the most tokens of a frame.
+        max_video_frame_tokens: the largest number of tokens of a frame.
         frame_timestamp_format: accepted without effect: only the text processor reads it.
     """
 
@@ -1187,7 +1187,7 @@ class MolmoVideoFamily(SampledFamily, MolmoFamily):
     """Videos of Molmo 2: patches of each frame, and the indices of the patches to pool.
 
     Attributes:
-        max_fps: the most frames to select per second of video.
+        max_fps: the largest number of frames to select per second of video.
     """
 
     do_rescale: bool = False
