@@ -15,7 +15,7 @@ from penstock.tensors.cuda import require_cupy, stream_at
 if TYPE_CHECKING:
     from penstock.tensors.streams import Stream
 
-# The most memory that is retained for PyTorch's queued work; beyond that, a pipeline waits for the work.
+# The largest amount of memory that is retained for PyTorch's queued work; beyond that, a pipeline waits for the work.
 _MAX_RETAINED_BYTES = 256 << 20
 
 to_torch_type: dict[DALIDataType, torch.dtype] = {

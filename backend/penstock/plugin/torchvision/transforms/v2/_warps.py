@@ -70,7 +70,7 @@ class RandomAffine(_Warp):
 
     Args:
         degrees: the range of angles, or one number x for -x to x.
-        translate: the most across and down, as shares of width and height.
+        translate: the largest shift across and down, as shares of width and height.
         scale: factors, from and to.
         shear: degrees along x, or along x and y (four): from and to, or one number.
         interpolation, fill, center: as for `RandomRotation`.
