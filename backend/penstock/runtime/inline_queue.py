@@ -99,7 +99,7 @@ class InlineQueue:
         return started
 
     def close(self, timeout: float | None = None) -> None:
-        """Drop the batches, and release the executor; a thread that waits for data goes on."""
+        """Drop the batches and release the executor; wake threads that wait for data."""
         self._executor.wake_inputs()
         self._executor.drop(self._started)
         self._executor.release()

@@ -97,7 +97,7 @@ def _nothing(_: int) -> None:
 
 
 def _timed(task: Callable[[int], None], count: int, costs: Sequence[int], pace: Pace) -> int:
-    """Run tasks for a while, and measure how long they took; return how many."""
+    """Run tasks for a while, and measure how long they took; return the number of tasks run."""
     begin, elapsed, done = perf_counter(), 0.0, 0
     while done < count and elapsed < _MAX_TIMING_SECONDS:
         task(done)
