@@ -103,7 +103,7 @@ class Threads(NamedTuple):
     """The threads that fill staging memory, the calling one included.
 
     Attributes:
-        number: how many.
+        number: the number of threads.
         cores: the cores to which they are bound; None: to none.
     """
 
