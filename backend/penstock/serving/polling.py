@@ -17,7 +17,7 @@ class Changes:
     Attributes:
         edited: new models, and models with changed files.
         removed: models whose folders are gone.
-        under_way: whether there are more, which may still be being written.
+        under_way: whether there are more changes, to files that may still be being written.
     """
 
     edited: list[str]
