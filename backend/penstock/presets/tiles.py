@@ -191,7 +191,7 @@ class GridFamily(_TileFamily):
     """InternVL and GOT-OCR2: a grid of tiles nearly as wide and high as the image, and then the whole image.
 
     Attributes:
-        crop_to_patches: whether there are several tiles.
+        crop_to_patches: whether images are cut into tiles.
         min_patches, max_patches: the range of the number of tiles.
         rule: the rule of :func:`fn.fitted_size` that arranges them.
     """
