@@ -221,7 +221,7 @@ class BaseIterator(DaliMembers):
     def reset(self) -> None:
         """Start the next epoch: at the end of this one, or after an error, which ends it.
 
-        Ignored, with a warning in the log, in the midst of an epoch.
+        Ignored, with a warning in the log, in the middle of an epoch.
         """
         epoch = self._epoch
         if self._failed:

@@ -24,7 +24,7 @@ class NamedOutputsIterator(BaseIterator):
             :class:`~penstock.plugin.base_iterator.BaseIterator`.
 
     Raises:
-        AssertionError, ValueError, RuntimeError: see there.
+        AssertionError, ValueError, RuntimeError: as for that class.
     """
 
     def __init__(

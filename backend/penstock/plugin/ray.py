@@ -54,7 +54,7 @@ def map_pipeline(
         outputs: names of the columns for the pipeline's outputs, in order. If samples differ in shape, a column holds
             arrays one by one.
         batch_size: rows that are processed together.
-        concurrency: how many actors there are, or the least and the most.
+        concurrency: the number of actors, or the smallest and the largest number.
         num_cpus, num_gpus: the resources of each actor; with GPUs the pipeline's ``device_id`` is 0.
         settings: the pipeline's settings. With ``on_error="skip"``, rows that cannot be read are dropped.
 

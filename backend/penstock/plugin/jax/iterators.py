@@ -35,7 +35,7 @@ class DALIGenericIterator(BaseIterator):
         pmap_compatible: arrays get a leading dimension: one entry for each pipeline.
 
     Raises:
-        AssertionError, ValueError, RuntimeError: see there.
+        AssertionError, ValueError, RuntimeError: as for :class:`~penstock.plugin.base_iterator.BaseIterator`.
     """
 
     def __init__(

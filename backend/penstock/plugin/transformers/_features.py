@@ -22,7 +22,7 @@ class Features(dict[str, object]):
         return dict(self)
 
     def to(self, *args: object, **kwargs: object) -> Features:
-        """Return a copy with tensors on another device or of another type; `args` as of PyTorch's `Tensor.to`."""
+        """Return a copy with tensors on another device or of another type; `args` as for PyTorch's `Tensor.to`."""
         return Features({name: _moved(value, args, kwargs) for name, value in self.items()})
 
 
