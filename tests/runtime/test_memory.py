@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,11 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from penstock import Pipeline, fn, pipeline_def, types
 from penstock.errors import LimitError, PenstockError
 from penstock.runtime import memory
-from penstock.runtime.memory import SMALL_BATCH_BYTES, BatchMemory, MemoryBudget, Reservation, machine_memory
+from penstock.runtime.memory import (
+    SMALL_BATCH_BYTES,
+    BatchMemory,
+    FixedReservation,
+    MemoryBudget,
+    Reservation,
+    machine_memory,
+)
 from penstock.tensors import HostPool
 
 MEBIBYTE = 1 << 20
@@ -228,6 +237,25 @@ def test_a_batch_that_finds_no_room_says_what_it_needs() -> None:
     assert sorted(failures) == [0, 1]
     assert 96_000_000 <= batch.wanted < 97_000_000
     assert own.size == 0
+
+
+def test_many_threads_may_decode_photographs_of_a_batch_that_takes_nothing_from_budgets() -> None:
+    threads, count = 16, 32
+
+    @pipeline_def(batch_size=count, num_threads=threads, device_id=None, exec_async=False, exec_pipelined=False)
+    def thumbnails() -> Any:
+        return fn.resize(fn.decoders.image(fn.external_source(name="files")), size=8)
+
+    buffer = io.BytesIO()
+    Image.new("RGB", (1400, 900)).save(buffer, "JPEG")
+    pipe = thumbnails()
+    pipe.build()
+    for own, fits in ((FixedReservation(threads), True), (FixedReservation(1), False)):
+        batch = BatchMemory(None, [1] * count, own)
+        pipe.feed_input("files", [np.frombuffer(buffer.getvalue(), np.uint8)] * count)
+        failures = pipe.executor.run_once(isolate=True, allowance=batch).failures
+        assert (not failures, not batch.wanted) == (fits, fits)
+    pipe.close()
 
 
 def test_a_light_batch_reserves_without_a_closer_look(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,6 +184,7 @@ def test_a_batch_is_run_again_if_it_needs_the_budget(
 ) -> None:
     model = load()
     monkeypatch.setattr(memory, "SMALL_BATCH_BYTES", 1000)
+    monkeypatch.setattr(memory, "SCRATCH_BYTES_OF_THREAD", 0)
     wide = asked(7, width=1000)
     assert finished_in_turn(model, asked(1), wide, asked(2)) == [[2], [14], [4]]
     # The next ones are not begun, so they may take from the budget without holding up the one before.

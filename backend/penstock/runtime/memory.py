@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 SMALL_BATCH_BYTES = 64 << 20
 """Batches up to this many bytes do not count in budgets: at a time, each instance of a model has at most two."""
 
+SCRATCH_BYTES_OF_THREAD = 16 << 20
+"""Bytes of scratch memory that a thread may take for a batch that is begun early: those of a photograph of two megapixels."""
+
 DEFAULT_SHARE = 0.6
 """The share of the machine's or container's memory that batches may take: the rest is for models, libraries, requests
 and answers.
@@ -149,13 +152,19 @@ class Reservation:
             budget.release_unused()
 
 
-class NoReservation(Reservation):
-    """Stands for the reservation of a batch that may take nothing from budgets: it has to stay within
-    :data:`SMALL_BATCH_BYTES`.
+class FixedReservation(Reservation):
+    """The memory of a batch that may take nothing from budgets: one that is begun while the one before it is in flight.
+
+    Besides :data:`SMALL_BATCH_BYTES`, each thread may take :data:`SCRATCH_BYTES_OF_THREAD`: without them, hardly any batch of
+    photographs could begin.
+
+    Args:
+        threads: the number of threads that compute the batch.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int) -> None:
         super().__init__(())
+        self.size = SMALL_BATCH_BYTES + threads * SCRATCH_BYTES_OF_THREAD
 
     @functools.cached_property
     def light_bytes(self) -> float:

@@ -8,7 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from penstock.errors import LimitError, MemoryShortageError
-from penstock.runtime.memory import DEFAULT_SHARE, BatchMemory, MemoryBudget, NoReservation, Reservation, machine_memory
+from penstock.runtime.memory import (
+    DEFAULT_SHARE,
+    BatchMemory,
+    FixedReservation,
+    MemoryBudget,
+    Reservation,
+    machine_memory,
+)
 from penstock.serving.settings import AUTOMATIC, Settings, settings_of
 from penstock.tensors import HostPool
 
@@ -78,15 +85,16 @@ class RequestMemory:
             self._check_possible(memory.wanted, len(shares), reservation)
             wanted = memory.wanted
 
-    def small_allowance(self, shares: Sequence[int]) -> BatchMemory:
+    def fixed_allowance(self, shares: Sequence[int], threads: int) -> BatchMemory:
         """Return the allowance of a batch that takes nothing from the budgets; if it wants more, :meth:`run` has to run it.
 
         A batch that is begun while another one of the instance is in flight must not hold what that one may have to wait for.
 
         Args:
             shares: the numbers of samples of the batch's requests.
+            threads: the number of threads that compute the batch.
         """
-        return BatchMemory(self._limit, shares, NoReservation())
+        return BatchMemory(self._limit, shares, FixedReservation(threads))
 
     def reservation(self) -> Reservation:
         """Return an empty reservation: a context, at whose end everything reserved is released."""

@@ -410,7 +410,8 @@ class ServedModel:
 
     def _begin_batch(self, accepted: Sequence[_Accepted], account: ExecutionAccount) -> _BegunBatch:
         """Begin a batch without taking anything from the memory budgets: it might have to wait until the batch in flight frees some."""
-        begun = _BegunBatch(self._memory.small_allowance([one.count for one in accepted]))
+        threads = self._pipeline.executor.workers.num_threads
+        begun = _BegunBatch(self._memory.fixed_allowance([one.count for one in accepted], threads))
         try:
             begun.fed = self._fed(accepted)
             with running_for(begun.fed.requests):

@@ -237,8 +237,8 @@ class Settings:
         False,
         _flag,
         "true or false",
-        "While a GPU computes a batch, begin the next one. Measure before you set it: batches get smaller, which was slower under "
-        "each load that was measured. Ignored for models with Python functions.",
+        "While a GPU computes a batch, begin the next one. Measure before you set it: batches get smaller. Ignored for models with "
+        "Python functions.",
     )
     isolate_decoders: str = _setting(
         "auto",
