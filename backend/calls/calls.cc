@@ -1,7 +1,7 @@
-// Calls of kernels from Python: functions of Python that find the kernel for the types of their arguments, and call it.
+// Calls of kernels from Python: callable objects that find the compiled kernel for the types of their arguments, and call it.
 //
-// Only functions of CPython's stable interface are used, which the process that loads this has, and whose declarations are written
-// down here; NumPy's arrays and numbers are read as its binary interface lays them out. So one library serves every Python.
+// Only functions of CPython's stable interface are used; the process that loads this library provides them, and they are declared
+// here. NumPy's arrays and scalars are read by their binary layout. So one library serves every version of Python.
 
 #include <atomic>
 #include <cstdint>
@@ -45,7 +45,7 @@ void PyErr_Clear();
 
 namespace {
 
-// How arguments are recognized, and how results are made; `penstock/kernels/cpu/calls.py` writes programs of these.
+// How arguments are recognized, and how results are made: `penstock/kernels/cpu/calls.py` writes programs of these operations.
 enum Operation : int64_t {
   // A number of Python's, as int64, uint64 or float64.
   WHOLE,
@@ -53,13 +53,14 @@ enum Operation : int64_t {
   REAL,
   TRUTH,
   NOTHING,
-  // Its type, and the size of its value: a number of NumPy's.
+  // A NumPy scalar. Operands: its type, and the size of its value.
   SCALAR,
-  // Number of its elements' type, that type itself or 0, their size, dimensions, order (0: C, 1: Fortran, 2: any), whether it is read-only.
+  // An array. Operands: number of the elements' type, that type itself or 0, element size, rank, order (0: C, 1: Fortran, 2: any), whether
+  // it is read-only.
   ARRAY,
-  // Its type, and how many items there are, which follow.
+  // A tuple. Operands: its type, and the number of its items, whose operations follow.
   TUPLE,
-  // Results only: size of the value; for arrays, a function that makes one of a shape, the size of elements, dimensions.
+  // For results only. Operands: the size of the value; for arrays, a function that makes one from a shape, the element size, the rank.
   WHOLE_OF,
   NATURAL_OF,
   REAL_OF,
@@ -68,14 +69,14 @@ enum Operation : int64_t {
 
 enum { MAX_WORDS = 1024 };
 
-// The status of a kernel that returns None in the place of its result.
+// The status of a kernel that returns None instead of a result.
 enum { NO_RESULT = -2 };
-// Of ours, for `calls.py`: a result is a view of an argument.
+// A status of this library, for `calls.py`: a result is a view of an argument.
 constexpr int64_t IS_VIEW = 1 << 30;
 
-// What differs between interpreters, and types: set before any call.
+// What depends on the version of Python, and Python's types and constants; set before any call.
 struct Interpreter {
-  int64_t head;  // bytes of an object before its own fields, of which the last word is its type
+  int64_t head;  // bytes of an object's header; its last word is the type
   PyObject *whole, *real, *truth, *nothing, *yes, *no, *array, *tuple;
 } python;
 
@@ -90,7 +91,7 @@ T field(PyObject *object, int64_t offset) {
   return value;
 }
 
-// NumPy's `PyArrayObject_fields` and `PyArray_Descr`, after an object's head.
+// Offsets after the object's header in NumPy's `PyArrayObject_fields` and `PyArray_Descr`, and flags of arrays.
 enum { DATA = 0, RANK = 8, SHAPE = 16, STRIDES = 24, ELEMENTS = 40, FLAGS = 48 };
 enum { ENDIANNESS = 10, NUMBER = 12 };
 enum { IN_C_ORDER = 1, IN_FORTRAN_ORDER = 2, ALIGNED = 0x100, WRITABLE = 0x400 };
@@ -113,7 +114,7 @@ struct Kernel {
   PyObject *miss, *fail;
 };
 
-// Goes through a program and the arguments it recognizes, and packs their words.
+// Checks arguments against a program, and packs their values into words.
 struct Packer {
   const int64_t *program;
   int64_t *words;
@@ -131,7 +132,7 @@ struct Packer {
       case NATURAL: {
         if (type != python.whole) return false;
         unsigned long long value = PyLong_AsUnsignedLongLong(object);
-        // What fits a signed number is one.
+        // Numbers that fit int64 are WHOLE.
         if (static_cast<long long>(value) >= 0) return false;
         if (value == ~0ull && PyErr_Occurred()) return PyErr_Clear(), false;
         *words++ = static_cast<int64_t>(value);
@@ -183,7 +184,7 @@ struct Packer {
     const int64_t *shape = field<const int64_t *>(object, SHAPE), *strides = field<const int64_t *>(object, STRIDES);
     int64_t volume = 1;
     for (int64_t axis = 0; axis < rank; ++axis) volume *= shape[axis];
-    words[0] = words[1] = 0;  // memory that is counted, and its owner: the caller keeps the array
+    words[0] = words[1] = 0;  // numba's meminfo and parent, not needed: the caller holds the array
     words[2] = volume;
     words[3] = size;
     words[4] = field<int64_t>(object, DATA);
@@ -202,7 +203,7 @@ struct Packer {
   }
 };
 
-// Makes Python's objects of the words of results. Once something has failed, the memory of the rest is only released.
+// Makes Python objects from the words of results. Once something has failed, it only releases the memory of the rest.
 struct Maker {
   const int64_t *program, *words;
   Release release;
@@ -276,7 +277,7 @@ struct Maker {
     return named;
   }
 
-  // A copy, so that its memory is Python's. A view of an argument, whose memory is not the kernel's, would be one no more.
+  // Returns a copy, so that Python owns its memory. Results that are views of arguments are refused: a copy would not be a view.
   PyObject *make_array() {
     PyObject *maker = reinterpret_cast<PyObject *>(program[0]);
     int64_t size = program[1], rank = program[2];
@@ -371,14 +372,15 @@ PyMethodDef method = {"kernel", call, METH_FASTCALL, nullptr};
 #pragma GCC visibility push(default)
 extern "C" {
 
-// Of the interpreter: bytes of an object's head, and int, float, bool, None, True, False, numpy.ndarray, tuple, which are kept.
+// Sets the size of an object's header, and int, float, bool, None, True, False, numpy.ndarray and tuple, to which references are held.
 void penstock_calls_begin(int64_t head, PyObject *const *objects) {
   PyObject **places[] = {&python.whole, &python.real, &python.truth, &python.nothing, &python.yes, &python.no, &python.array, &python.tuple};
   for (PyObject **place : places) Py_IncRef(*place = *objects++);
   python.head = head;
 }
 
-// A function that calls a kernel, and at first only `miss`, with the same arguments; and `fail` with a status and an error.
+// Returns a function that calls a kernel. Until kernels are added, it calls `miss` with its arguments; on failure of a kernel, it calls
+// `fail` with a status and an error.
 PyObject *penstock_calls_create(PyObject *miss, PyObject *fail) {
   auto *kernel = new Kernel;
   Py_IncRef(kernel->miss = miss);
@@ -390,7 +392,7 @@ PyObject *penstock_calls_create(PyObject *miss, PyObject *fail) {
   return function;
 }
 
-// Adds what is called for some types of arguments: a kernel, or, if that is not None, `compiled`. Returns -1 if there are too many words.
+// Adds the kernel for some types of arguments; `compiled`, unless None, is called instead of it. Returns -1 if there are too many words.
 int32_t penstock_calls_add(PyObject *capsule, int64_t count, const int64_t *arguments, int64_t argument_length, const int64_t *results,
                            int64_t result_length, int64_t words, int64_t result_words, void *function, void *release, int32_t keeps_gil,
                            PyObject *compiled) {
