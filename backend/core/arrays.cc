@@ -21,9 +21,9 @@ struct Buffer {
 };
 
 constexpr int kStrided = 0x18;    // PyBUF_STRIDES
-constexpr int kWritable = 0x01;   // PyBUF_WRITABLE: of bytes, contiguous
+constexpr int kWritable = 0x01;   // PyBUF_WRITABLE: a contiguous buffer of bytes
 
-// The functions of Python's.
+// The functions of CPython that are used.
 struct Python {
   explicit Python(const PenstockPython &functions)
       : get_buffer(reinterpret_cast<int (*)(void *, Buffer *, int)>(functions.get_buffer)),

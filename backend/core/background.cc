@@ -14,7 +14,7 @@ BackgroundThreads::BackgroundThreads(const char *name, int64_t count) {
       pthread_setname_np(threads_.back().native_handle(), name);
     }
   } catch (...) {
-    // Fewer threads than wanted can do the work, but without any it would never be done.
+    // Fewer threads than wanted can still do the work; without any, it would never be done.
     if (threads_.empty()) throw;
   }
 }

@@ -66,8 +66,8 @@ class BackgroundThreads {
   std::vector<std::thread> threads_;
 };
 
-// Shares of work that threads take, and calls that follow when all shares are done. Whoever comes last makes the calls: a thread with
-// its share, or the one that says which calls follow.
+// Work that threads take in shares, and calls that are made once all shares are done. They are made by whoever comes last: the thread
+// that completes the last share, or the caller of `follow`.
 class SharedWork {
  public:
   SharedWork(PenstockShare task, void *argument, int64_t shares) : task_(task), argument_(argument), shares_(shares) {}
@@ -75,19 +75,19 @@ class SharedWork {
   // Takes shares until there is none left.
   void take_shares();
 
-  // Says which calls follow; returns whether the caller has to make them, by `conclude`.
+  // Sets the calls to be made after the shares; returns whether the caller has to make them, by `conclude`.
   bool follow(const PenstockCall *calls, int64_t count);
 
-  // Makes the calls; the work is done then.
+  // Makes the calls; then, the work is done.
   void conclude();
 
   bool is_done() const { return done_.load(std::memory_order_acquire); }
 
-  // Waits for the calls; returns 0, or what the one that failed returned.
+  // Waits for the calls; returns 0, or the result of the one that failed.
   int32_t wait() const;
 
  private:
-  // Notes that one more share is done, or that the calls are known. Returns whether nothing is missing any more.
+  // Records that one more share is done, or that the calls are set. Returns whether this was the last of these events.
   bool end_one() { return through_.fetch_add(1, std::memory_order_acq_rel) == shares_; }
 
   const PenstockShare task_;
@@ -100,7 +100,7 @@ class SharedWork {
   std::atomic<bool> done_{false};
 };
 
-// Makes calls until one fails; returns what that one does, or 0.
+// Makes calls until one fails; returns the result of that one, or 0.
 int32_t make_calls(const PenstockCall *calls, int64_t count);
 
 }  // namespace penstock

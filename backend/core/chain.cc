@@ -76,7 +76,7 @@ PenstockPart contiguous(uint8_t *data, const PenstockRegion &region, int64_t ele
   return part;
 }
 
-// A region that lies within a part.
+// Returns a region that lies within a part as a part of the same memory.
 PenstockPart part_of(const PenstockPart &part, const PenstockRegion &region, int64_t rank) {
   PenstockPart inner = part;
   inner.region = region;
@@ -102,7 +102,7 @@ void call(Kernel kernel, Arguments... arguments) {
   kernel(&result, &error, arguments...);
 }
 
-// Calls a pointwise kernel for elements that lie side by side in both parts, as many at a time as there are.
+// Calls a pointwise kernel for runs of elements that are adjacent in both parts; runs are as long as possible.
 class PointwiseRuns {
  public:
   PointwiseRuns(PenstockComputeRun compute, const void *record, const PenstockPart &source, const PenstockPart &target, int64_t rank)
@@ -137,7 +137,7 @@ bool is_contiguous(const PenstockPart &part, int64_t element_bytes, int64_t rank
   return std::equal(part.strides, part.strides + rank, other.strides);
 }
 
-// Kernels of parts get exactly the region they read, contiguous unless they accept strides.
+// Returns the input of a part kernel: exactly the region that it reads; a contiguous copy if necessary, unless it accepts strides.
 PenstockPart read_part(const PenstockStage &stage, const void *record, const PenstockPart &source, PenstockRegion region,
                        int64_t rank, Buffer &buffer) {
   if (stage.reads) call(stage.reads, record, &region);
@@ -175,7 +175,7 @@ void compute_stage(const PenstockStage &stage, const void *record, const Penstoc
 // One sample on its way through a chain.
 class Run {
  public:
-  // `writes`: to the batch's output.
+  // `writes`: how the batch's output is written.
   Run(const PenstockChain &chain, const PenstockStage *stages, int64_t sample, Scratch &scratch, Writes writes = Writes::kCached)
       : chain_(chain), stages_(stages), rank_(chain.rank), sample_(sample), scratch_(scratch), writes_(writes) {}
 
@@ -218,7 +218,7 @@ class Run {
     return first;
   }
 
-  // Extends a region of a stage's output to what is computed for it.
+  // Extends a region of a stage's output to the one that has to be computed for it.
   void cover(int64_t stage, PenstockRegion &region) const {
     const PenstockStage &own = stages_[stage];
     if (own.kind == PENSTOCK_POINTWISE && own.group > 1) {
@@ -236,7 +236,8 @@ class Run {
     region.extents[axis] = shape_of(stage)[axis];
   }
 
-  // Notes which region each of some stages computes for a region of the last one's output; returns what the first one reads.
+  // Records the region that each stage from `first` to `end` computes for a region of the last one's output; returns the region that the
+  // first one reads.
   PenstockRegion pull(int64_t first, int64_t end, PenstockRegion region) {
     for (int64_t stage = end - 1; stage >= first; --stage) {
       const PenstockStage &own = stages_[stage];
@@ -253,7 +254,7 @@ class Run {
     return region;
   }
 
-  // Computes a region of the output of the stages before `end`; returns where it is.
+  // Computes a region of the output of the stages before `end`; returns the part that holds it.
   PenstockPart compute_segment(int64_t end, const PenstockRegion &wanted, const PenstockPart &input) {
     const int64_t first = first_of_segment(end), bytes = stages_[end - 1].element_bytes;
     const PenstockRegion read = pull(first, end, wanted);
@@ -271,7 +272,7 @@ class Run {
     return target;
   }
 
-  // How far a strip reaches along its axis, so that no result between two stages is larger than strips may be.
+  // Returns the extent of a strip along its axis with which no result between two stages exceeds `strip_bytes`.
   int64_t rows_of_a_strip(int64_t first, int64_t end, const PenstockRegion &wanted) const {
     int64_t largest = 0;
     for (int64_t stage = first; stage + 1 < end; ++stage) {
@@ -332,9 +333,9 @@ Scratch &scratch_of_thread() {
   return scratch;
 }
 
-// How much a batch reads and computes.
+// The amount of data that a batch reads and computes.
 struct Extent {
-  bool has_empty = false;  // a sample, or one of its results
+  bool has_empty = false;  // a sample, or the result of a stage, has no elements
   int64_t bytes = 0;
   int64_t output_bytes = 0;
 
@@ -359,7 +360,7 @@ Extent extent_of(const PenstockChain &chain, const PenstockStage *stages) {
   return extent;
 }
 
-// From this many bytes on, any computation takes longer than waking a thread.
+// From this size on, any computation takes longer than waking a thread.
 constexpr int64_t kLarge = 1 << 20;
 
 }  // namespace

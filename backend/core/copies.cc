@@ -41,7 +41,7 @@ __attribute__((target("avx2"))) void copy_in_wide_blocks(uint8_t *target, const 
 
 int64_t bytes_before_line(const uint8_t *target) { return -reinterpret_cast<intptr_t>(target) & (kLineBytes - 1); }
 
-// Copies whole lines of the target; its ends, which other writes share, are written as usual.
+// Writes whole cache lines of the target past the caches, and its ends, whose lines are shared with other data, as usual.
 __attribute__((target("avx2"))) void copy_past_caches(uint8_t *target, const uint8_t *source, int64_t bytes) {
   constexpr int64_t kBytesAhead = 1024;
   const int64_t before = bytes_before_line(target), end = before + (bytes - before) / kLineBytes * kLineBytes;
@@ -76,7 +76,7 @@ bool has_wide_registers() {
 
 }  // namespace
 
-// Rows of images are too short for a call of `memcpy`, let alone for `rep movsb`, which it chooses from some 2 KiB on.
+// A call of `memcpy` costs too much for rows of images, and so does `rep movsb`, which `memcpy` uses from about 2 KiB on.
 void copy_run(uint8_t *target, const uint8_t *source, int64_t bytes, Writes writes) {
   constexpr int64_t kBlockBytes = 64, kLongRunBytes = 16384;
 #ifdef __x86_64__

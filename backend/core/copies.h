@@ -9,8 +9,8 @@ namespace penstock {
 // How memory is written.
 enum class Writes {
   kCached,
-  // Around the caches: what is written is not read into them first, and what they hold, Python's data for the next batch say, stays
-  // there. For more than the caches can hold. Call `end_writes_past_caches` at the end, on the same thread.
+  // Bypassing the caches: the target is not read into them first, and other data, such as Python's for the next batch, stay in them. For
+  // more data than the caches can hold. Call `end_writes_past_caches` at the end, on the same thread.
   kPastCaches,
 };
 
@@ -19,13 +19,13 @@ constexpr int64_t kMinBytesPastCaches = int64_t{2} << 20;
 
 inline Writes writes_for(int64_t batch_bytes) { return batch_bytes < kMinBytesPastCaches ? Writes::kCached : Writes::kPastCaches; }
 
-// Copies bytes that lie side by side.
+// Copies contiguous bytes.
 void copy_run(uint8_t *target, const uint8_t *source, int64_t bytes, Writes writes = Writes::kCached);
 
-// Sets bytes that lie side by side to one value.
+// Sets contiguous bytes to one value.
 void fill_run(uint8_t *target, uint8_t value, int64_t bytes, Writes writes = Writes::kCached);
 
-// Makes what this thread wrote past the caches visible to those that learn from it that it is done.
+// Makes what this thread wrote past the caches visible to threads that later synchronize with it.
 void end_writes_past_caches();
 
 }  // namespace penstock

@@ -1,8 +1,8 @@
-// The core's plain C interface: threads, chains of kernels over the samples of a batch, lists of a GPU's launches, where
-// Python's arrays are, and codecs.
+// The core's plain C interface: threads, chains of kernels over the samples of a batch, lists of kernel launches on a GPU, addresses of
+// Python's arrays, and codecs.
 //
-// Python loads it by ctypes (penstock/core). It needs neither Python's headers nor its library: kernels, and the few functions of
-// Python's that it calls, are called by address. Kernels run without the GIL.
+// Python loads it by ctypes (penstock/core). It needs neither Python's headers nor its library: it gets the addresses of kernels, and of
+// the few functions of Python that it calls. Kernels run without the GIL.
 
 #pragma once
 
@@ -32,18 +32,18 @@ typedef struct {
 // Kernels are compiled by numba and called by its convention: they get pointers for a result and an error, neither of which they set,
 // and return a status, which is 0.
 
-// Changes a region of a stage's output: to the larger one that is computed for it, or to the one of the input that it depends on.
+// Maps a region of a stage's output to the larger one that has to be computed for it, or to the region of the input that it depends on.
 typedef int32_t (*PenstockMapRegion)(void **result, void **error, const void *record, PenstockRegion *region);
 
-// Computes `target` of a stage's output from `source`, which is what the stage reads of its input for that; in `scratch` memory.
+// Computes the part `target` of a stage's output from `source`, the part of its input that it reads for that; uses `scratch` memory.
 typedef int32_t (*PenstockComputePart)(void **result, void **error, const void *record, const PenstockPart *source,
                                        const PenstockPart *target, void *scratch);
 
-// Computes `count` elements from as many others, both side by side.
+// Computes `count` elements from as many elements of the input; both are adjacent in memory.
 typedef int32_t (*PenstockComputeRun)(void **result, void **error, const void *record, const void *source, void *target,
                                       int64_t count);
 
-// The source image of another one of the same extents: rows, columns and channels, in any order in memory.
+// A source image and a target image of the same extents: rows, columns and channels, in any order in memory.
 typedef struct {
   const uint8_t *source;
   uint8_t *target;
@@ -52,7 +52,7 @@ typedef struct {
   int64_t extents[3];
 } PenstockImage;
 
-// Computes an image that is stored in another order of dimensions.
+// Computes an image whose dimensions are stored in another order.
 typedef int32_t (*PenstockComputeImage)(void **result, void **error, const void *values, const PenstockImage *image);
 
 typedef enum {
@@ -73,7 +73,7 @@ typedef struct {
   const int64_t *shapes;     // of the outputs: `rank` extents for each sample
   int64_t element_bytes;     // of the outputs
   int64_t group;             // POINTWISE: elements of the last axis that are computed together
-  int64_t reads_neighbours;  // whether its whole input has to be computed before it begins
+  int64_t reads_neighbours;  // whether all of its input has to be computed before the stage begins
   int64_t strip_axis;        // of its output: the one along which large samples are cut into strips
   int64_t strided;           // PARTS: whether the part that it reads may have any strides; otherwise it is contiguous
   int64_t scratch_bytes;     // PARTS: of the memory that the kernel gets
@@ -102,7 +102,7 @@ typedef struct {
   int64_t element_bytes;
 } PenstockPlacement;
 
-// A placement whose output has another order of dimensions and, but for what is filled, is computed by a kernel.
+// A placement whose output has another order of dimensions; a kernel computes all values that are not filled.
 typedef struct {
   PenstockPlacement placement;             // in the input's dimensions; with the output's element_bytes
   int64_t permutation[PENSTOCK_MAX_RANK];  // for each dimension of the output, that of the input
@@ -110,27 +110,27 @@ typedef struct {
   const void *values;                      // for the kernel
 } PenstockStore;
 
-// A function of CUDA's driver, of at most eleven addresses and numbers, which returns 0 or the number of an error.
+// A function of the CUDA driver that takes at most eleven addresses and numbers, and returns 0 or an error number.
 typedef int32_t (*PenstockDriverFunction)(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
                                           int64_t);
 
 enum { PENSTOCK_CUDA_OUT_OF_MEMORY = 2 };
 
-// A copy between blocks of host memory and memory on a GPU in which they lie one after the other, through pinned staging buffers.
+// A copy between blocks of host memory and GPU memory, where the blocks are contiguous, through pinned staging buffers.
 typedef struct {
   int64_t block_count;
   const int64_t *addresses;  // of the blocks on the host
-  const int64_t *ends;       // of the blocks on the GPU, in bytes from `device_address`
+  const int64_t *ends;       // where each block ends on the GPU, in bytes from `device_address`
   int64_t device_address;
   int64_t to_host;      // 0: from the host to the GPU
-  int64_t piece_bytes;  // copied at a time: at most `slot_bytes`
+  int64_t piece_bytes;  // bytes copied at a time: at most `slot_bytes`
   uint8_t *staging;     // `slot_count` slots of `slot_bytes` each, which pieces take in turn
   int64_t slot_count;
   int64_t slot_bytes;
   int64_t first_slot;     // of the first piece
-  const int64_t *events;  // CUDA's, for each slot: recorded after the last copy from or to it
-  int64_t context;        // CUDA's, of the GPU
-  int64_t stream;         // in whose order to copy
+  const int64_t *events;  // CUDA events, one for each slot: recorded after the last copy from or to it
+  int64_t context;        // the GPU's CUDA context
+  int64_t stream;         // the CUDA stream in whose order to copy
   PenstockDriverFunction set_context, copy_to_device, copy_to_host, record, synchronize;
 } PenstockTransfer;
 
@@ -146,10 +146,10 @@ typedef struct {
 // The version of this interface, which the caller compares with its own.
 int32_t penstock_core_version(void);
 
-// The threads that share a batch.
+// The threads that work on a batch.
 typedef struct {
   int64_t threads;          // at most, with the calling one
-  int64_t worth_waking_ns;  // other threads are woken if the calling one would need longer than this for the rest
+  int64_t worth_waking_ns;  // wake other threads only if the calling one would need longer for the rest
   int64_t core_count;       // of the cores to which they are bound, in turn, the calling one first; 0: they are not bound
 } PenstockCrew;
 
@@ -165,12 +165,11 @@ int32_t penstock_run_chain(const PenstockChain *chain, const PenstockStage *stag
 // Computes which region of its source each sample depends on; returns what `penstock_run_chain` does.
 int32_t penstock_read_regions(const PenstockChain *chain, const PenstockStage *stages, PenstockRegion *regions);
 
-// Runs one sample through the stages of a chain, on the calling thread, from a part of its source that holds the region it depends on;
-// returns PENSTOCK_DONE or PENSTOCK_OUT_OF_MEMORY.
+// Runs one sample through the stages of a chain, on the calling thread. `source`: a part of the sample that contains the region it
+// depends on. Returns PENSTOCK_DONE or PENSTOCK_OUT_OF_MEMORY.
 int32_t penstock_run_sample(const PenstockChain *chain, const PenstockStage *stages, int64_t sample, const PenstockPart *source);
 
-// Computes all of a part of a stage's output for its first sample, on the calling thread; returns PENSTOCK_DONE or
-// PENSTOCK_OUT_OF_MEMORY.
+// Computes a part of a stage's output, for its first sample, on the calling thread; returns PENSTOCK_DONE or PENSTOCK_OUT_OF_MEMORY.
 int32_t penstock_compute_part(const PenstockStage *stage, int64_t rank, const PenstockPart *source, const PenstockPart *target);
 
 // Computes everything that a record describes, using `scratch` memory.
@@ -199,18 +198,18 @@ typedef struct {
   int64_t bytes;  // of a row
 } PenstockBlock;
 
-// Copies blocks one after the other, on the calling thread; `past_caches`: the targets are more than the caches can hold.
+// Copies blocks one after the other, on the calling thread; `past_caches`: for targets larger than the caches.
 void penstock_copy_blocks(const PenstockBlock *blocks, int64_t count, int64_t past_caches);
 
-// Copies blocks, on the calling thread and at most `threads - 1` others, bound as in `penstock_run_chain`. Returns 0, or what a function
-// of the driver returned, when all blocks have been read, and may change, or, to the host, been written. One transfer at a time may use
-// a staging memory.
+// Copies blocks, on the calling thread and at most `threads - 1` others, bound as in `penstock_run_chain`. Returns 0, or the error of a
+// driver function. On return, blocks copied to the GPU have been read and may change, and blocks copied to the host have been written.
+// Only one transfer at a time may use a staging memory.
 int32_t penstock_transfer(const PenstockTransfer *transfer, int64_t threads, const int64_t *cores, int64_t core_count);
 
 // Makes the transfer of a `PenstockTransferJob`; returns 0.
 int32_t penstock_transfer_in_background(void *job);
 
-// A function that threads run, of an address.
+// A function that threads run with an address.
 typedef int32_t (*PenstockFunction)(void *argument);
 
 // A function that does one of several shares of work.
@@ -226,11 +225,11 @@ typedef struct PenstockThreads PenstockThreads;
 typedef struct PenstockTask PenstockTask;
 typedef struct PenstockWork PenstockWork;
 
-// Starts threads that run what is submitted; a single one runs it in order. NULL if the system gives no thread. The name, which
+// Starts threads that run submitted tasks; a single one runs them in order. NULL if the system grants no thread. The name, which
 // debuggers show, has at most 15 characters.
 PenstockThreads *penstock_threads_start(const char *name, int64_t count);
 
-// Ends the threads once all that was submitted is done.
+// Ends the threads once all submitted tasks are done.
 void penstock_threads_close(PenstockThreads *threads);
 
 // Makes `times` threads call a function. The task has to be released, but need not be waited for.
@@ -239,34 +238,34 @@ int32_t penstock_task_is_done(const PenstockTask *task);
 void penstock_task_wait(const PenstockTask *task);
 void penstock_task_release(PenstockTask *task);
 
-// Work in shares, after which calls follow. It has to be released, but need not be waited for.
+// Work in shares, after which calls are made. It has to be released, but need not be waited for.
 PenstockWork *penstock_work_create(PenstockShare task, void *argument, int64_t shares);
-// Makes `times` threads take shares; what is called takes them on the calling thread.
+// `submit` makes `times` threads take shares; `help` takes shares on the calling thread.
 void penstock_work_submit(PenstockWork *work, PenstockThreads *threads, int64_t times);
 void penstock_work_help(PenstockWork *work);
-// Says which calls follow, once; returns whether all shares are done already, so that the caller has to conclude the work.
+// Sets the calls, once; returns whether all shares are done already, so that the caller has to conclude the work.
 int32_t penstock_work_follow(PenstockWork *work, const PenstockCall *calls, int64_t count);
-// Makes the calls, on one of the threads, or on the calling thread without any.
+// Makes the calls, on one of the threads; with NULL, on the calling thread.
 void penstock_work_conclude(PenstockWork *work, PenstockThreads *threads);
 int32_t penstock_work_is_done(const PenstockWork *work);
-// Waits until the calls are made; returns 0, or what the one that failed returned.
+// Waits until the calls are made; returns 0, or the result of the one that failed.
 int32_t penstock_work_wait(const PenstockWork *work);
 void penstock_work_release(PenstockWork *work);
 
-// Makes calls until one fails; returns what that one does, or 0.
+// Makes calls until one fails; returns the result of that one, or 0.
 int32_t penstock_make_calls(const PenstockCall *calls, int64_t count);
 
 // Whole files to read.
 typedef struct {
   const char *names;           // the paths, each ended by a zero
   const int64_t *name_starts;  // where each path begins
-  const int64_t *known;        // the files' bytes when they were last read, or -1
-  int64_t *places;             // receives where the contents begin in the block
-  int64_t *sizes;              // receives how many bytes they are
+  const int64_t *known;        // the size of each file in bytes when it was last read, or -1
+  int64_t *places;             // receives the offset in the block where each file begins
+  int64_t *sizes;              // receives the size of each file in bytes
   int64_t alignment;           // of the contents in the block, in bytes
 } PenstockFiles;
 
-// A part of an open file, and where it goes in the block.
+// A part of an open file, and its position in the block.
 typedef struct {
   int64_t file;  // the descriptor
   int64_t start;
@@ -274,27 +273,27 @@ typedef struct {
   int64_t place;
 } PenstockRange;
 
-// Memory.
+// A piece of memory.
 typedef struct {
   const uint8_t *data;
   int64_t bytes;
 } PenstockPiece;
 
 // Reads files one after the other into a block; returns the bytes that they take there, or -1 if one cannot be read. If that is more
-// than the block has, only the sizes are of use.
+// than `block_bytes`, not all contents were read, but all sizes are right.
 int64_t penstock_read_files(const PenstockFiles *files, int64_t count, uint8_t *block, int64_t block_bytes);
 
-// Reads ranges of files into a block; those that follow each other, in the file as in the block, at once. Returns 0, or -1 if one cannot
-// be read.
+// Reads ranges of files into a block. Consecutive ranges at the same distances in the file and in the block are read at once, with the
+// gaps between them. Returns 0, or -1 if one cannot be read.
 int32_t penstock_read_ranges(const PenstockRange *ranges, int64_t count, uint8_t *block, int64_t block_bytes);
 
-// Copies pieces of mapped files to a block, one after the other, through a window: a file, of descriptor `window_file`, whose contents it
-// is. Returns 0, or -1 if one could not be read: the system copies to the file, so that this is no error of this process's. None may be
-// larger than the window.
+// Copies pieces of mapped files to a block, one after the other, through a window: the mapped contents of a file of descriptor
+// `window_file`. Returns 0, or -1 if a piece could not be read: as the system writes pieces to that file, a read error is a return value,
+// not a signal that ends this process. No piece may be larger than the window.
 int32_t penstock_copy_pieces(int64_t window_file, const PenstockPiece *pieces, int64_t count, const PenstockPiece *window,
                              uint8_t *block, int64_t block_bytes);
 
-// Functions of Python's, by which arrays are read: of its stable interface.
+// Functions of Python's stable interface by which arrays are read.
 typedef struct {
   void *get_buffer;      // PyObject_GetBuffer
   void *release_buffer;  // PyBuffer_Release
@@ -310,42 +309,43 @@ typedef struct {
   int64_t extents[PENSTOCK_MAX_RANK];  // of the first dimensions; 0 beyond its rank
 } PenstockArray;
 
-// Describes the first `count` arrays of a list of Python's. `out` is another array, whose memory holds as many PenstockArray. Both have
-// to stay as they are meanwhile: it is called with the GIL. Returns 0; otherwise Python has an exception set, because one of them is not an array.
+// Describes the first `count` arrays of a list of Python's. `out` is another array, whose memory holds as many PenstockArray. The caller
+// holds the GIL, and neither may change meanwhile. Returns 0; if an item is not an array, -1, with a Python exception set.
 int32_t penstock_describe(const PenstockPython *python, void *list, int64_t count, void *out);
 
-// The address of the first element of an array of Python's, likewise; -1 with an exception.
+// Returns the address of the first element of a Python array; called with the GIL; -1 with an exception.
 int64_t penstock_address(const PenstockPython *python, void *array);
 
-// Writes the addresses of the arrays of a list to `out`, an array of int64, likewise; returns how many they are up to the first one that
-// is not contiguous, or -1 with an exception.
+// Writes the addresses of the arrays of a list to `out`, an array of int64; called with the GIL. Returns the number of arrays before the
+// first one that is not contiguous, or -1 with an exception.
 int64_t penstock_addresses(const PenstockPython *python, void *list, int64_t count, void *out);
 
-// Copies the elements of the arrays of a list, one array after the other, to the array `out`, likewise; returns how many it copied, up to the first
-// one that is not contiguous, has other extents or elements of another size than the first, or exceeds `out`; or -1 with an exception.
+// Copies the elements of the arrays of a list, one array after the other, to the array `out`; called with the GIL. Returns the number of
+// arrays copied: it stops at the first one that is not contiguous, differs from the first in extents or element size, or exceeds `out`.
+// Returns -1 with an exception.
 int64_t penstock_copy_alike(const PenstockPython *python, void *list, int64_t count, void *out);
 
 // An argument of a GPU's kernel.
 typedef struct {
   int64_t value;
-  int64_t sample_bytes;  // added for each sample that precedes those of the launch
+  int64_t sample_bytes;  // added for each sample before the first one of the launch
 } PenstockGpuArgument;
 
 enum { PENSTOCK_MAX_GPU_ARGUMENTS = 12 };
 
-// A GPU's kernel. It gets where each sample's blocks begin, the samples' descriptors, the number of samples, and then its own arguments.
+// A GPU kernel. It gets each sample's first block, the samples' descriptors, the number of samples, and then its own arguments.
 typedef struct {
   int64_t function;  // the driver's handle
   int64_t shared_bytes;
   const PenstockGpuArgument *arguments;
   int64_t argument_count;
-  int64_t *blocks;        // how many each sample has, before they are uploaded
-  int64_t device_blocks;  // their address on the GPU
+  int64_t *blocks;        // the number of blocks of each sample; replaced before the upload
+  int64_t device_blocks;  // the address on the GPU to which `blocks` is uploaded
   int64_t descriptors;    // address on the GPU
   int64_t descriptor_bytes;
 } PenstockGpuKernel;
 
-// Which kernel is launched for which samples.
+// A launch of a kernel for a range of samples.
 typedef struct {
   int64_t kernel;
   int64_t first;
@@ -365,9 +365,9 @@ typedef struct {
   int64_t stream;
 } PenstockGpuStream;
 
-// Fills in calls that launch kernels; returns how many there are, as those without blocks are left out. Of the steps for one kernel, each
-// sample is in one; the numbers of their blocks are replaced by where these begin in the launch. There is room for a call and arguments for
-// each step, and the arguments are needed until the calls are made.
+// Fills in calls that launch kernels; returns how many there are: launches without blocks are left out. Among the steps for one kernel,
+// each sample is in exactly one. Replaces each sample's number of blocks by its first block in the launch. `calls` and `arguments` have
+// room for all steps, and `arguments` must live until the calls are made.
 int64_t penstock_list_launches(const PenstockGpuStream *stream, const PenstockGpuKernel *kernels, const PenstockGpuStep *steps,
                                int64_t count, PenstockCall *calls, PenstockGpuArguments *arguments);
 
@@ -395,18 +395,17 @@ typedef struct {
 // Reads the headers of ordinary JPEGs; those of other files become zeros.
 void penstock_read_jpeg_headers(const PenstockEncodedFiles *files, PenstockJpegHeader *headers);
 
-// What a PNG's header says.
+// The declarations of a PNG's header.
 typedef struct {
   int64_t height;
   int64_t width;
   int64_t channels;
 } PenstockPngHeader;
 
-// Reads the headers of PNGs of 8 bits without a palette, none of whose chunks says more about the pixels; those of other files become
-// zeros.
+// Reads the headers of PNGs of 8 bits without a palette and without chunks that affect the pixels; those of other files become zeros.
 void penstock_read_png_headers(const PenstockEncodedFiles *files, PenstockPngHeader *headers);
 
-// Reads the sizes of ordinary PNGs, which are not turned; those of other files become zeros.
+// Reads the sizes of ordinary PNGs, which have no EXIF orientation; those of other files become zeros.
 void penstock_read_png_sizes(const PenstockEncodedFiles *files, PenstockImageSize *sizes);
 
 // Functions of libdeflate, a library that is loaded at run time.
@@ -444,10 +443,10 @@ typedef struct {
 // there is not enough memory.
 int32_t penstock_decode_png(const PenstockLibdeflate *library, const PenstockPng *png);
 
-// Does so with several PNGs, and reports which were decoded.
+// Decodes several PNGs, and reports which were decoded.
 void penstock_decode_pngs(const PenstockLibdeflate *library, const PenstockPng *pngs, int64_t count, uint8_t *decoded);
 
-// Reports for each file whether it ends as JPEGs do, apart from trailing zeros.
+// Reports for each file whether it ends with a JPEG's end marker, apart from trailing zeros.
 void penstock_find_whole_jpegs(const PenstockEncodedFiles *files, uint8_t *whole);
 
 // How the samples of a recording are stored, little-endian.
@@ -463,7 +462,7 @@ typedef enum {
   PENSTOCK_MU_LAW,
 } PenstockEncoding;
 
-// Where the samples of a recording are, and what they are.
+// The samples of a recording and their format.
 typedef struct {
   const uint8_t *data;  // of any alignment
   int64_t encoding;     // PenstockEncoding
@@ -472,12 +471,12 @@ typedef struct {
   int64_t rate;  // frames per second
 } PenstockRecording;
 
-// Finds the samples of ordinary WAV files, all of which are there; those of other files become zeros, PENSTOCK_UNUSUAL_RECORDING. Returns
-// how many these are.
+// Finds the samples of ordinary, complete WAV files; the entries of other files become zeros, PENSTOCK_UNUSUAL_RECORDING. Returns the
+// number of these.
 int64_t penstock_read_recordings(const PenstockEncodedFiles *files, PenstockRecording *recordings);
 
-// Decoding by nvImageCodec, a library of NVIDIA's that is loaded at run time. Functions that return a status return 0, or what the
-// library answered, or would answer: 5 if there is not enough memory.
+// Decoding by nvImageCodec, an NVIDIA library that is loaded at run time. Functions that return a status return 0 or one of the library's
+// statuses: also 5, its allocator failure, if this process has not enough memory.
 typedef struct PenstockCodecLibrary PenstockCodecLibrary;
 typedef struct PenstockCodec PenstockCodec;
 typedef struct PenstockImageDecoder PenstockImageDecoder;
@@ -485,7 +484,7 @@ typedef struct PenstockImageDecoder PenstockImageDecoder;
 // One of the library's decoders. The numbers of kinds and policies are the library's.
 typedef struct {
   int64_t kind;
-  double load;  // its fraction of each batch; those after it get the rest
+  double load;  // its fraction of each batch; the decoders after it get the rest
   int64_t load_policy;
 } PenstockCodecBackend;
 
@@ -540,8 +539,8 @@ void penstock_image_decoder_destroy(PenstockImageDecoder *decoder);
 // Decodes a batch; returns 0. One thread at a time may use a decoder.
 int32_t penstock_decode_images(PenstockImageBatch *batch);
 
-// Describes files that are all ordinary JPEGs, whole, and stored upright; their outputs are numbered from 0 on, one after the other, each
-// at a multiple of 256 bytes. Returns the bytes of all outputs, or 0 if a file is of another kind or has more pixels than allowed.
+// Describes files, all of which must be ordinary, complete, upright JPEGs; outputs are offsets from 0 on, one after the other, each at a
+// multiple of 256 bytes. Returns the bytes of all outputs, or 0 if a file is of another kind or has more pixels than allowed.
 int64_t penstock_prepare_jpegs(const PenstockEncodedFiles *files, int64_t channels, int64_t max_pixels, PenstockEncodedImage *images,
                                PenstockJpegHeader *headers);
 

@@ -13,7 +13,7 @@ namespace penstock {
 
 namespace {
 
-constexpr int64_t kLargestFile = int64_t{1} << 46;  // in bytes: folders claim to be larger
+constexpr int64_t kLargestFile = int64_t{1} << 46;  // in bytes: folders report larger sizes
 
 // A file descriptor, closed by the destructor.
 class File {
@@ -54,12 +54,12 @@ bool read_all(int file, int64_t start, uint8_t *target, int64_t bytes) {
   return true;
 }
 
-// Reads a whole file of at most `room` bytes, which had `known` bytes before (negative: not known); returns its size, or -1 if it cannot
-// be read. Of a larger file nothing is read.
+// Reads a whole file of at most `room` bytes; returns its size, or -1 if it cannot be read. `known`: the size that it had before; negative:
+// not known. Nothing is read from a larger file.
 int64_t read_file(const char *path, int64_t known, uint8_t *target, int64_t room) {
   const File file(path);
   if (!file) return -1;
-  // One byte more than there should be: it is cheaper to detect that a file ends than to ask for its size.
+  // Asks for one byte more than there should be: it is cheaper to reach the end of a file than to ask for its size.
   if (known >= 0 && known < room && read_some(file.descriptor(), 0, target, known + 1) == known) return known;
   const int64_t bytes = lseek(file.descriptor(), 0, SEEK_END);
   if (bytes < 0 || bytes >= kLargestFile) return -1;

@@ -4,7 +4,7 @@
 
 namespace {
 
-// Replaces numbers of blocks by where each sample's blocks begin; returns how many there are together.
+// Replaces each sample's number of blocks by its first block; returns the total number.
 int64_t add_up_blocks(int64_t *blocks, int64_t samples) {
   int64_t total = 0;
   for (int64_t i = 0; i < samples; ++i) {

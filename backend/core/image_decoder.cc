@@ -50,7 +50,7 @@ std::vector<nvimgcodec::Backend> backends_of(const PenstockCodecBackend *backend
   return described;
 }
 
-// An object of the library's, which is destroyed by a function of the library's.
+// An object of the library, destroyed by one of its functions.
 template <typename T>
 using Owned = std::unique_ptr<T, Status (*)(T *)>;
 
@@ -145,8 +145,8 @@ struct ImageDecoder::OpenImage {
   Owned<nvimgcodec::Image> target;
 };
 
-// Opens an image; nothing if the library does not take it, or sees another size than was announced: it would write as much as it
-// believes there to be.
+// Opens an image; nothing if the library does not accept it or sees another size than the header declared, as it would write the pixels
+// of the size that it sees.
 std::optional<ImageDecoder::OpenImage> ImageDecoder::open(PenstockEncodedImage &image, const PenstockImageBatch &batch) {
   const CodecLibrary &library = codec_.library();
   nvimgcodec::CodeStream *stream = nullptr;
@@ -168,7 +168,7 @@ std::optional<ImageDecoder::OpenImage> ImageDecoder::open(PenstockEncodedImage &
     view.region.start[1] = static_cast<int32_t>(image.left);
     view.region.end[0] = static_cast<int32_t>(image.bottom);
     view.region.end[1] = static_cast<int32_t>(image.right);
-    // If it were given an object, the library would reuse that one.
+    // If the pointer were not null, the library would reuse that object.
     nvimgcodec::CodeStream *region = nullptr;
     if (library.code_stream_get_sub_code_stream(whole.get(), &region, &view) != Status::kSuccess) return std::nullopt;
     part.reset(region);
@@ -194,7 +194,7 @@ bool ImageDecoder::is_for_second(const PenstockEncodedImage &image) const {
   return !(spares_baseline_ && is_baseline_jpeg(bytes_of(image)));
 }
 
-// Decodes images, and notes in each which decoder did; returns those that it rejected.
+// Decodes images, and records in each which decoder succeeded; returns those that this one rejected.
 std::vector<PenstockEncodedImage *> ImageDecoder::decode_with(Decoder &decoder, int64_t number,
                                                               const std::vector<PenstockEncodedImage *> &images,
                                                               const PenstockImageBatch &batch) {

@@ -16,7 +16,7 @@
 
 namespace penstock {
 
-// The library failed; `status` is what it answered.
+// The library failed with `status`.
 class CodecError : public std::runtime_error {
  public:
   explicit CodecError(nvimgcodec::Status status) : std::runtime_error("nvImageCodec failed"), status(status) {}
@@ -38,7 +38,7 @@ class CodecLibrary : public nvimgcodec::Functions {
   uint32_t version_;
 };
 
-// An instance of the library, which all threads share: once made, it is only read. To make one takes a second on some machines with a
+// An instance of the library, which all threads share: once made, it is only read. Making one takes a second on some machines with a
 // GPU, where the library looks for JPEG engines.
 class Codec {
  public:
@@ -73,11 +73,11 @@ class Decoder {
 };
 
 // Decodes batches by up to two decoders: images that the first rejects go to the second, so which one decodes an image does not depend
-// on the rest of the batch. Baseline JPEGs may be spared that: a JPEG engine takes them, unless it fails, and then the second would give
-// them other pixels than they mostly have.
+// on the rest of the batch. Baseline JPEGs can be excluded from that: a JPEG engine normally decodes them, and if it fails, pixels of the
+// second decoder would differ from the usual ones.
 class ImageDecoder {
  public:
-  // Makes the first decoder; if that fails for another reason than memory, the second takes its place.
+  // Makes the first decoder; if that fails for another reason than lack of memory, the second one is made instead.
   ImageDecoder(const Codec &codec, const PenstockDecoderSettings &settings);
 
   // Decodes a batch. The second decoder is made when the first rejects an image.

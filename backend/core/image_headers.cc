@@ -75,9 +75,9 @@ int64_t tiff_orientation(Bytes data) {
 
 constexpr size_t kFrameBytes = 8, kComponentBytes = 3;
 
-// Reads a frame header; false if anything about it is unusual. `frame`: what follows its length; `file_bytes`: of the whole file.
+// Reads a frame header; false if anything about it is unusual. `frame`: the bytes after its length; `file_bytes`: size of the whole file.
 bool read_frame(Bytes frame, size_t file_bytes, PenstockJpegHeader &header) {
-  // A Huffman code of one bit can encode a block; in a scan of its own, a component has at most 16 of these blocks per code.
+  // A Huffman code of one bit can encode a block; in a scan with one component, one code can stand for at most 16 of these blocks.
   constexpr int64_t kMaxUncheckedPixels = 1 << 24, kMaxPixelsPerByte = 10'000;
   constexpr uint8_t kBits = 8;
   if (frame.size() + 2 < kFrameBytes) return false;
@@ -155,7 +155,7 @@ constexpr uint32_t chunk_name(const char (&name)[5]) {
          static_cast<uint32_t>(name[3]);
 }
 
-// Whether the file consists of known chunks from a position on, and ends with the last one.
+// Whether, from a position on, the file has only these chunks and ends with IEND.
 bool has_only_chunks(Bytes file, size_t position, std::span<const uint32_t> known) {
   while (position + kPngChunkOverhead <= file.size()) {
     const uint32_t name = big_endian32(file, position + 4);
@@ -169,7 +169,7 @@ bool has_only_chunks(Bytes file, size_t position, std::span<const uint32_t> know
 }  // namespace
 
 bool read_png_size(Bytes file, PenstockImageSize &size) {
-  // Larger images might be denser than their files can be.
+  // Larger images may have more pixels than a file of their size can encode.
   constexpr int64_t kMaxPixels = 1 << 22;
   constexpr std::array<uint8_t, kPngSignatureBytes> kSignature{0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
   constexpr uint8_t kBits = 8, kLastColourType = 6;
@@ -184,7 +184,7 @@ bool read_png_size(Bytes file, PenstockImageSize &size) {
   if (bits != kBits || colour_type == 1 || colour_type == 5 || colour_type > kLastColourType) return false;
   if (compression != 0 || filter != 0 || interlace > 1) return false;
   if (width == 0 || width > kMaxPixels || height == 0 || height > kMaxPixels || width * height > kMaxPixels) return false;
-  // These say nothing of the size or orientation.
+  // These chunks do not affect the size or orientation.
   constexpr std::array kPlain{chunk_name("IHDR"), chunk_name("IDAT"), chunk_name("PLTE"), chunk_name("tRNS"),
                               chunk_name("tEXt"), chunk_name("gAMA"), chunk_name("pHYs"), chunk_name("tIME")};
   if (!has_only_chunks(file, kPngSignatureBytes, kPlain)) return false;
@@ -194,9 +194,9 @@ bool read_png_size(Bytes file, PenstockImageSize &size) {
 
 bool read_png_header(Bytes file, PenstockPngHeader &header) {
   constexpr size_t kFirstChunk = kPngSignatureBytes + kPngChunkOverhead + kPngHeaderBytes;
-  // These say nothing of the channels either.
+  // These chunks do not affect the number of channels either.
   constexpr std::array kPlain{chunk_name("IDAT"), chunk_name("tEXt"), chunk_name("gAMA"), chunk_name("pHYs"), chunk_name("tIME")};
-  // By colour type; a palette's colours may be of three or four channels.
+  // By colour type; 0: a palette, whose colours may have three or four channels.
   constexpr std::array<int64_t, 7> kChannels{1, 0, 3, 0, 2, 0, 4};
   header = {};
   PenstockImageSize size;

@@ -11,7 +11,7 @@
 
 namespace penstock::nvimgcodec {
 
-// The version that is declared here, without the number of the patch.
+// The version that is declared here, without the patch number.
 inline constexpr uint32_t kVersion = 900;
 
 inline constexpr uint32_t without_patch(uint32_t version) { return version - version % 100; }
@@ -166,7 +166,7 @@ struct ExecutionParams {
   const Backend *backends = nullptr;
 };
 
-// The library's objects, which are known by their addresses.
+// The library's objects, opaque.
 struct Instance;
 struct Decoder;
 struct CodeStream;

@@ -12,7 +12,7 @@ namespace penstock {
 
 namespace {
 
-// Where the elements that lie inside the input begin in a region of the output, and where those that remain outside are.
+// The elements of a region of the output that lie inside the input, and how many lie outside ahead of them.
 struct Inside {
   PenstockRegion read;                   // in the input
   int64_t before[PENSTOCK_MAX_RANK];     // elements of the output outside the input, ahead of those inside
@@ -41,13 +41,13 @@ void reverse_singly(uint8_t *target_end, const uint8_t *source, int64_t count) {
 
 #ifdef __x86_64__
 
-// How many elements a block holds, and how many more it spills into: where they do not fill it, its begin is overwritten by the next.
+// The number of elements in a block, and of those it overwrites partly if they do not fill it: the next block overwrites these bytes.
 template <int64_t kBytes, int64_t kBlockBytes>
 struct Block {
   static constexpr int64_t kElements = kBlockBytes / kBytes, kSpilled = kBlockBytes % kBytes ? 1 : 0;
 };
 
-// The elements that a block begins with, from the last to the first, at its end.
+// The order of bytes that moves the elements at the begin of a block, reversed, to its end.
 template <int64_t kBytes, int64_t kBlockBytes>
 constexpr std::array<uint8_t, kBlockBytes> reversed_order() {
   constexpr int64_t kHeld = kBlockBytes / kBytes * kBytes, kFirst = kBlockBytes - kHeld;
@@ -56,7 +56,7 @@ constexpr std::array<uint8_t, kBlockBytes> reversed_order() {
   return order;
 }
 
-// Reverse a run by blocks, as far as they lie within it; return how many elements are done.
+// Reverse a run by blocks that lie within it; return how many elements are done.
 template <int64_t kBytes>
 __attribute__((target("ssse3"))) int64_t reverse_blocks(uint8_t *target_end, const uint8_t *source, int64_t count, int64_t done) {
   static constexpr auto kOrder = reversed_order<kBytes, 16>();
@@ -95,7 +95,7 @@ void reverse_fixed(uint8_t *target_end, const uint8_t *source, int64_t count) {
   reverse_singly<kBytes>(target_end - done * kBytes, source + done * kBytes, count - done);
 }
 
-// Copies a run of elements of one size, or of whole pixels, in reverse order.
+// Copies a run of elements, or of whole pixels, in reverse order.
 void reverse_run(uint8_t *target, const uint8_t *source, int64_t count, int64_t bytes) {
   uint8_t *const target_end = target + count * bytes;
   switch (bytes) {
@@ -112,9 +112,9 @@ void reverse_run(uint8_t *target, const uint8_t *source, int64_t count, int64_t 
   for (int64_t i = 0; i < count; ++i, to -= bytes, source += bytes) copy_run(to, source, bytes);
 }
 
-// The innermost axes whose elements lie side by side in both arrays, and are not mirrored, are moved as one element.
+// The innermost axes that are contiguous in both arrays and not mirrored are moved as one element.
 struct Run {
-  int64_t axes;   // that remain
+  int64_t axes;   // outer axes that remain
   int64_t bytes;  // of the element
 };
 
@@ -159,11 +159,11 @@ class Copy {
   Writes writes_;
 };
 
-// Elements of a box that lie side by side in the target, and are filled with one pattern.
+// Adjacent elements of a box in the target that are filled with one pattern.
 struct FillRun {
-  int64_t axes;           // that remain
+  int64_t axes;           // outer axes that remain
   int64_t bytes;          // of the run
-  int64_t pattern_bytes;  // of what is repeated: an element, or those of all channels
+  int64_t pattern_bytes;  // of the pattern: an element, or those of all channels
 };
 
 FillRun fill_run_of(const PenstockPlacement &placement, const PenstockPart &target, const PenstockRegion &box, int64_t rank) {
@@ -179,7 +179,7 @@ FillRun fill_run_of(const PenstockPlacement &placement, const PenstockPart &targ
   return run;
 }
 
-// Repeats a pattern; what is filled doubles.
+// Repeats a pattern, doubling the filled part in each step.
 void repeat_pattern(uint8_t *target, const uint8_t *pattern, const FillRun &run, Writes writes) {
   const bool is_uniform = std::all_of(pattern, pattern + run.pattern_bytes, [pattern](uint8_t byte) { return byte == *pattern; });
   if (is_uniform) {
@@ -192,7 +192,7 @@ void repeat_pattern(uint8_t *target, const uint8_t *pattern, const FillRun &run,
   }
 }
 
-// Fills a box with its fill value. Elements of the channel axis may each have their own.
+// Fills a box with the fill value, of which each channel may have its own.
 void fill_box(const PenstockPlacement &placement, const PenstockPart &target, const PenstockRegion &box, int64_t rank, Writes writes) {
   for (int64_t axis = 0; axis < rank; ++axis) {
     if (box.extents[axis] == 0) return;
@@ -201,7 +201,7 @@ void fill_box(const PenstockPlacement &placement, const PenstockPart &target, co
   const int64_t channels = placement.channel_axis;
   const FillRun run = fill_run_of(placement, target, box, rank);
   int64_t index[PENSTOCK_MAX_RANK] = {};
-  const uint8_t *filled = nullptr;  // a run that is the same as the next one
+  const uint8_t *filled = nullptr;  // a run with the same contents as the next ones
   while (true) {
     uint8_t *place = target.data;
     for (int64_t axis = 0; axis < rank; ++axis) place += (box.anchor[axis] + index[axis]) * target.strides[axis];
@@ -219,7 +219,7 @@ void fill_box(const PenstockPlacement &placement, const PenstockPart &target, co
   }
 }
 
-// Fills all of the target that does not lie inside the input: for each axis, what is before and after the part inside.
+// Fills all of the target outside the input: for each axis, what lies before and after the part inside.
 void fill_outside(const PenstockPlacement &placement, const PenstockPart &target, const Inside &inside, int64_t rank, Writes writes) {
   PenstockRegion box{};
   std::copy_n(target.region.extents, rank, box.extents);
@@ -236,14 +236,14 @@ void fill_outside(const PenstockPlacement &placement, const PenstockPart &target
   }
 }
 
-// The first elements that lie inside the input, in both parts, and whether there are none.
+// The position of the first element inside the input, in both parts, and whether there is none.
 struct FirstInside {
   const uint8_t *source;
   uint8_t *target;
   bool empty;
 };
 
-// Fills what lies outside the input, and finds what lies inside.
+// Fills what lies outside the input, and finds the first element inside.
 FirstInside first_inside(const PenstockPlacement &placement, const Inside &inside, const PenstockPart &source,
                          const PenstockPart &target, int64_t rank, Writes writes) {
   FirstInside first{source.data, target.data, false};
@@ -293,7 +293,7 @@ void place(const PenstockPlacement &placement, const PenstockPart &source, const
 
 namespace {
 
-// A region of the output, in the order of the input's dimensions.
+// Returns a region of the output with its dimensions in the input's order.
 PenstockRegion in_order_of_input(const PenstockStore &store, const PenstockRegion &region, int64_t rank) {
   PenstockRegion ordered{};
   for (int64_t place = 0; place < rank; ++place) {

@@ -44,7 +44,7 @@ size_t channels_of(uint8_t colour_type) {
   }
 }
 
-// The parts of a file that its pixels follow from.
+// The parts of a file that determine its pixels.
 struct Parts {
   size_t height, width;
   uint8_t bits, colour_type;
@@ -85,7 +85,7 @@ bool read_header(Bytes header, Parts &parts) {
 
 bool is_in(uint32_t name, std::span<const uint32_t> names) { return std::find(names.begin(), names.end(), name) != names.end(); }
 
-// Finds the parts of a file all of whose chunks are known, whole and in order; false if they are not.
+// Finds the parts of a file; false unless all of its chunks are known, complete and in order.
 bool find_parts(const PenstockLibdeflate &library, Bytes file, Parts &parts) {
   static constexpr std::array<uint8_t, kSignatureBytes> kSignature{0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
   static constexpr uint32_t kColourSpaces[] = {chunk_name("gAMA"), chunk_name("cHRM"), chunk_name("sRGB"), chunk_name("iCCP")};
@@ -147,7 +147,7 @@ bool inflate(const PenstockLibdeflate &library, const Parts &parts, uint8_t *joi
     data = joined;
   }
   if (parts.data_bytes < 2) return false;
-  // zlib holds a stream to the window that it declares, and libdeflate does not.
+  // zlib refuses distances beyond the window that a stream declares, and libdeflate does not.
   const size_t window_bits = (data[0] >> 4) + 8;
   constexpr size_t kMaxWindowBits = 15;
   if (window_bits < kMaxWindowBits && size_t{1} << window_bits < parts.filtered_bytes()) return false;
@@ -231,7 +231,8 @@ void unfilter_row(const FilteredRow &row, size_t pixels) {
   }
 }
 
-// Two rows at once, the second one pixel behind the first: each waits for its pixel on the left, and a processor can do both meanwhile.
+// Unfilters two rows at once, the second one pixel behind the first: each pixel waits for the one to its left, so a processor can
+// overlap the two.
 template <size_t kBytes, Filter kFirst, Filter kSecond>
 void unfilter_two_rows(const FilteredRow &first, const FilteredRow &second, size_t pixels) {
   using P = Pixel<kBytes>;
@@ -305,7 +306,7 @@ const Unfilters &unfilters_for(size_t pixel_bytes) {
 
 // -- pixels ------------------------------------------------------------------------------------------------------------
 
-// libpng's weights of red, green and blue for OpenCV's 0.299 and 0.587.
+// libpng's integer weights of red, green and blue, for the 0.299 and 0.587 that OpenCV sets.
 template <class Value>
 Value grey_of(const Value *colour) {
   constexpr uint32_t kRed = 9797, kGreen = 19234, kBlue = 3737, kHalf = sizeof(Value) == 1 ? 0 : 1 << 14;
@@ -341,7 +342,7 @@ void convert_pixels(const Value *from, size_t channels, size_t pixels, int64_t s
   }
 }
 
-// Makes pixels of a part of an unfiltered row.
+// Converts a part of an unfiltered row to pixels of the output.
 class RowConverter {
  public:
   RowConverter(const Parts &parts, int64_t left, int64_t width, int64_t space)
@@ -408,7 +409,7 @@ class RowConverter {
   size_t colour_count_ = 0;
 };
 
-// Whether unfiltered rows are rows of the output.
+// Whether unfiltered rows are the output's rows, without conversion.
 bool is_output(const Parts &parts, const PenstockPng &png) {
   if (parts.bits != 8 || parts.colour_type == kPalette) return false;
   if (png.top != 0 || png.left != 0 || png.width != static_cast<int64_t>(parts.width)) return false;
@@ -420,7 +421,7 @@ bool is_output(const Parts &parts, const PenstockPng &png) {
 bool write_pixels(const Parts &parts, const PenstockPng &png, uint8_t *filtered, const uint8_t *zeros, uint8_t *scratch) {
   const size_t pixel_bytes = std::max<size_t>(parts.pixel_bits() / 8, 1), row_bytes = parts.row_bytes(), pitch = row_bytes + 1;
   const size_t bottom = png.top + png.height;
-  // Columns to the right of the region are not looked at.
+  // Columns to the right of the region are skipped.
   const size_t used_bytes = ((png.left + png.width) * parts.pixel_bits() + 7) / 8, used_pixels = used_bytes / pixel_bytes;
   const bool in_output = is_output(parts, png);
   const Unfilters &unfilters = unfilters_for(pixel_bytes);
@@ -456,7 +457,7 @@ bool write_pixels(const Parts &parts, const PenstockPng &png, uint8_t *filtered,
   return true;
 }
 
-// The channels that pixels of the output have.
+// The number of channels of the output.
 size_t output_channels(const Parts &parts, int64_t space) {
   if (space == PENSTOCK_PIXELS_GREY) return 1;
   const bool is_stored = space == PENSTOCK_PIXELS_AS_STORED && parts.colour_type != kPalette;
@@ -474,7 +475,7 @@ bool decode_png(const PenstockLibdeflate &library, const PenstockPng &png) {
   const bool is_colour = parts.colour_type != kGrey && parts.colour_type != kGreyAlpha;
   // Where a file declares its colour space, other decoders compute grey values in linear light.
   if (is_colour && png.space == PENSTOCK_PIXELS_GREY && parts.has_colour_space) return false;
-  // A header may announce more than a file of its size can hold: no memory is taken for that.
+  // A header may declare more pixels than a file of its size can encode: no memory is allocated for these.
   if (parts.filtered_bytes() / kMaxExpansion > parts.data_bytes) return false;
   const size_t filtered = parts.filtered_bytes() + kPadding, zeros = parts.row_bytes() + kPadding;
   const size_t joined = parts.data_chunks > 1 ? parts.data_bytes : 0, values = RowConverter::scratch_bytes(parts);

@@ -1,4 +1,4 @@
-// The headers of ordinary WAV files. What is unusual, damaged or cut short is left to libsndfile.
+// The headers of ordinary WAV files. Unusual, damaged and truncated files are left to libsndfile.
 //
 // Sources: Microsoft, Multimedia Programming Interface and Data Specifications 1.0 (RIFF WAVE) and WAVEFORMATEXTENSIBLE.
 #include <algorithm>
@@ -44,9 +44,9 @@ int64_t encoding_of(uint32_t tag, uint32_t bits) {
   }
 }
 
-// The tag in an extensible format; 0 if anything about that is unusual.
+// The tag in an extensible format; 0 if anything about the format is unusual.
 uint32_t extended_tag(Bytes format, uint32_t bits) {
-  // The bytes after the tag in the identifiers of formats that have one.
+  // The GUIDs of formats with a tag consist of the tag and these bytes.
   constexpr std::array<uint8_t, 14> kRest{0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B, 0x71};
   constexpr size_t kExtensionBytes = 22;
   if (format.size() != kExtensibleBytes || little_endian16(format, 16) != kExtensionBytes) return 0;
@@ -91,7 +91,7 @@ bool read_wav(Bytes file, PenstockRecording &recording) {
   int64_t frame_bytes;
   if (!read_format(file.subspan(position, format_bytes), recording, frame_bytes)) return false;
   position += format_bytes;
-  // In plain files, lists and whatever follows the samples are ignored.
+  // In 16-bit PCM files with the shortest header, LIST chunks and whatever follows the samples are ignored.
   const bool is_plainest = recording.encoding == PENSTOCK_INT16 && format_bytes == kFormatBytes;
   while (position + kChunkHeaderBytes <= file.size()) {
     const size_t chunk = position, bytes = little_endian32(file, position + 4);

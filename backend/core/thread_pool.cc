@@ -17,12 +17,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long to measure tasks before their duration is trusted: the first tasks take longer, as their data are not cached.
+// How long to run tasks before their duration is used as an estimate: the first tasks take longer, as their data are not cached.
 constexpr auto kMeasured = std::chrono::microseconds(20);
-// A thread that sleeps while it waits resumes late: so it spins this long for the last tasks of others before it sleeps.
+// A sleeping thread resumes late, so a waiting thread spins this long for the other threads' last tasks before it sleeps.
 constexpr auto kAwake = std::chrono::microseconds(50);
 
-// Where a thread, or the first one of a process, may run; 0: the calling thread.
+// The cores on which a thread may run; 0: the calling thread. A process's id stands for its first thread.
 cpu_set_t cores_of(pid_t thread) {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -30,19 +30,19 @@ cpu_set_t cores_of(pid_t thread) {
   return cores;
 }
 
-// Binds the calling thread to cores, and back to those where it could run before.
+// Binds the calling thread to cores, and later back to those on which it could run before.
 class Binding {
  public:
 
   explicit Binding(const cpu_set_t &unbound) : unbound_(unbound) {}
 
-  // Binds it to a core; negative: to none.
+  // Binds the thread to a core; negative: releases it.
   void bind(int64_t core) {
     if (core == core_) return;
     cpu_set_t cores;
     CPU_ZERO(&cores);
     if (core >= 0 && core < CPU_SETSIZE) CPU_SET(core, &cores);
-    // A core that is not there, or not for this process, is as good as any.
+    // If the core does not exist or is not allowed for this process, the thread stays where it is.
     sched_setaffinity(0, sizeof(cores), core < 0 ? &unbound_ : &cores);
     core_ = core;
   }
@@ -66,7 +66,7 @@ class CallersBinding {
   Binding binding_;
 };
 
-// Does tasks on the calling thread, as long as what is left is not worth waking others for; returns how many.
+// Does tasks on the calling thread until the rest is worth waking others for; returns how many are done.
 int64_t do_first_tasks(Task task, void *context, int64_t count, int64_t worth_waking_ns) {
   const auto began = Clock::now();
   int64_t done = 0;
@@ -81,7 +81,7 @@ int64_t do_first_tasks(Task task, void *context, int64_t count, int64_t worth_wa
 
 }  // namespace
 
-// A job that threads share. It lives on the calling thread's stack until nobody needs it any more.
+// A job that threads share. It lives on the calling thread's stack until no thread uses it.
 class ThreadPool::Job {
  public:
   Job(Task task, void *context, int64_t first, int64_t count, int64_t helpers, const Crew &crew)
@@ -91,7 +91,7 @@ class ThreadPool::Job {
     for (int64_t number; (number = next_.fetch_add(1, std::memory_order_relaxed)) < count_;) task_(context_, number);
   }
 
-  // For a thread that joins, with the pool's mutex: returns its core; negative: any.
+  // Called with the pool's mutex by a thread that joins: returns the core to bind it to; negative: any.
   int64_t join() {
     const int64_t number = ++joined_;
     --vacancies_;
@@ -101,12 +101,12 @@ class ThreadPool::Job {
 
   bool is_full() const { return vacancies_ == 0; }
 
-  // For a thread that has joined, with the pool's mutex: the job may be gone as soon as it is released.
+  // Called with the pool's mutex by a thread that has joined: once the mutex is released, the job may be gone.
   void leave() {
     if (at_work_.fetch_sub(1, std::memory_order_release) == 1) left_.notify_one();
   }
 
-  // Waits for those that joined, after which nobody joins any more: awake for a while, then asleep.
+  // Waits for the threads that joined; called when no more can join. Spins for a while, then sleeps.
   void wait(std::mutex &mutex) {
     const auto end = Clock::now() + kAwake;
     while (at_work_.load(std::memory_order_acquire) && Clock::now() < end) std::this_thread::yield();
@@ -139,12 +139,12 @@ ThreadPool &ThreadPool::shared() {
   return *current_pool;
 }
 
-// Threads inherit where they may run from the ones that start them, and these may be bound at the time.
+// Threads inherit the cores of the thread that starts them, which may be bound at the time; so the process's cores are looked up.
 ThreadPool::ThreadPool() : cores_(cores_of(getpid())) {}
 
 void ThreadPool::run(Task task, void *context, int64_t count, const Crew &crew) {
   const CallersBinding binding(crew);
-  // More threads than can run would only take turns.
+  // More threads than cores would only take turns.
   const int64_t most = crew.core_count ? crew.threads : std::min<int64_t>(crew.threads, CPU_COUNT(&cores_));
   const int64_t worth_waking_ns = most > 1 ? crew.worth_waking_ns : std::numeric_limits<int64_t>::max();
   int64_t done = worth_waking_ns > 0 ? do_first_tasks(task, context, count, worth_waking_ns) : 0;
@@ -166,7 +166,7 @@ void ThreadPool::share(Job &&job, int64_t helpers) {
   job.take_tasks();
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    // From now on nobody joins, as there is nothing left to take.
+    // From now on no thread joins, as there are no tasks left to take.
     const auto place = std::find(open_.begin(), open_.end(), &job);
     if (place != open_.end()) open_.erase(place);
   }
@@ -178,7 +178,7 @@ void ThreadPool::start_threads(int64_t wanted) {
     try {
       std::thread(&ThreadPool::serve, this).detach();
     } catch (const std::system_error &) {
-      return;  // The system refuses more threads: those that there are, or the caller alone, do the work.
+      return;  // The system refuses more threads: the existing ones, or the caller alone, do the work.
     }
     ++thread_count_;
   }

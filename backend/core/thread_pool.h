@@ -17,7 +17,7 @@ using Task = void (*)(void *context, int64_t number);
 // How many threads do the tasks of a launch, and where.
 struct Crew {
   int64_t threads;          // at most, with the calling one
-  int64_t worth_waking_ns;  // other threads are woken if the calling one would need longer than this for the rest
+  int64_t worth_waking_ns;  // wake other threads only if the calling one would need longer for the rest
   const int64_t *cores;     // to which they are bound, in turn, the calling one first
   int64_t core_count;       // 0: they are not bound
 };
@@ -39,10 +39,10 @@ class ThreadPool {
   void start_threads(int64_t wanted);
   void serve();
 
-  const cpu_set_t cores_;  // where threads run that are not bound
+  const cpu_set_t cores_;  // on which threads run unless they are bound
   std::mutex mutex_;
   std::condition_variable work_;
-  std::deque<Job *> open_;  // jobs that more threads may join
+  std::deque<Job *> open_;  // jobs that still accept threads
   int64_t thread_count_ = 0;
 };
 

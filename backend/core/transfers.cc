@@ -1,5 +1,4 @@
-// Copies between host memory and a GPU through pinned staging buffers: threads fill one slot of it while the GPU's copy engine
-// reads another.
+// Copies between host memory and a GPU through pinned staging buffers: threads fill one slot while the GPU's copy engine reads another.
 
 #include <algorithm>
 #include <atomic>
@@ -25,7 +24,7 @@ class Transfer {
 
   int32_t status() const { return status_.load(std::memory_order_relaxed); }
 
-  // Copies one piece. Pieces are taken in order, so the thread with the previous piece of the same slot is already working.
+  // Copies one piece. Pieces are taken in order, so the thread with the slot's previous piece is already working and can be waited for.
   void move(int64_t piece) {
     const int64_t slot = (given_.first_slot + piece) % given_.slot_count, round = piece / given_.slot_count;
     std::atomic<int64_t> &rounds = rounds_[slot];
@@ -67,7 +66,7 @@ class Transfer {
     return 0;
   }
 
-  // Calls `use` with the parts of host memory that hold the bytes from `begin` to `end`: their addresses, places and sizes.
+  // Calls `use` for each part of host memory that holds bytes from `begin` to `end`: its address, its offset in the transfer, its size.
   template <typename Use>
   void visit(int64_t begin, int64_t end, const Use &use) const {
     const int64_t *const ends = given_.ends, *const last = ends + given_.block_count;
@@ -81,14 +80,14 @@ class Transfer {
     }
   }
 
-  // Calls a function of CUDA's driver with at most four words.
+  // Calls a function of the CUDA driver with at most four words.
   static int32_t call(PenstockDriverFunction function, int64_t a, int64_t b = 0, int64_t c = 0, int64_t d = 0) {
     return function(a, b, c, d, 0, 0, 0, 0, 0, 0, 0);
   }
 
   const PenstockTransfer given_;
   const int64_t total_, pieces_;
-  // How many pieces have gone through each slot.
+  // The number of pieces that have gone through each slot.
   const std::unique_ptr<std::atomic<int64_t>[]> rounds_;
   std::atomic<int32_t> status_{0};
 };
