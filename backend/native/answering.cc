@@ -13,7 +13,7 @@ namespace {
 
 // More threads would not copy faster: the GPU's bus and memory are the limit.
 constexpr size_t kMostThreads = 8;
-// Batches of one instance, besides the one being computed.
+// Batches in an instance's line: more would take too much memory for answers.
 constexpr size_t kMostBatches = 2;
 
 size_t cores() {
@@ -21,7 +21,7 @@ size_t cores() {
   return sched_getaffinity(0, sizeof(own), &own) == 0 ? static_cast<size_t>(CPU_COUNT(&own)) : 1;
 }
 
-// Started as they are needed. Never destroyed: at the end of the process, threads may still be running.
+// The answering threads, started as needed. Never destroyed: at the end of the process, they may still be running.
 class Threads {
  public:
   void add(std::function<void()> work) {
@@ -88,7 +88,7 @@ Threads& threads() {
   return *only;
 }
 
-// The batches in all queues.
+// The number of batches in all lines.
 struct Count {
   std::mutex alone;
   std::condition_variable changed;
@@ -136,7 +136,7 @@ void Line::leave() {
   std::lock_guard<std::mutex> alone(alone_);
   --present_;
   count().add(-1);
-  // Within the lock: afterwards, whoever waits for the last batch may destroy this.
+  // Within the lock: afterwards, a thread that waits for the last batch may destroy this.
   changed_.notify_all();
 }
 

@@ -1,4 +1,4 @@
-// Answers in flight: threads copy and send them while models compute the next ones. Without Python's interpreter unless noted.
+// Answers in flight: threads copy and send them while models compute the next ones. Nothing here needs Python unless noted.
 #pragma once
 
 #include <condition_variable>
@@ -9,20 +9,20 @@
 
 namespace penstock {
 
-// Makes a thread do some work soon; this one does it at once if the system grants no thread.
+// Makes another thread do some work soon; the calling thread does it at once if the system grants no thread.
 void do_soon(std::function<void()> work);
 
-// Ends the threads when nothing is left to do. Threads may hold the interpreter until then, so it must not have ended.
+// Ends the threads when no work is left. Until then they may take Python's interpreter, so it must not have ended.
 void end_answering_threads();
 
 // The batches of an instance whose answers are being sent: one after the other, so that answers do not overtake earlier ones.
 class Line {
  public:
-  // Begins with a batch's answers when those before are sent. Waits while there are so many batches that memory would run short.
-  // Args: begin: makes threads send the answers; then they call `answered`, and `leave` when nothing is left of the batch.
+  // Calls `begin` when the answers of all earlier batches are sent. Waits while the line is full, so that memory does not run short.
+  // Args: begin: makes threads send a batch's answers; then they call `answered`, and `leave` when the batch's memory is freed.
   void join(std::function<void()> begin);
 
-  // The first batch's answers are sent.
+  // Called when the first batch's answers are sent.
   void answered();
 
   void leave();
@@ -33,12 +33,12 @@ class Line {
  private:
   std::mutex alone_;
   std::condition_variable changed_;
-  // The first one has begun.
+  // The first one's answers are being sent.
   std::deque<std::function<void()>> waiting_;
   size_t present_ = 0;
 };
 
-// Waits until all lines are empty, or the time is over; returns whether they are.
+// Waits until all lines are empty, or the time is up; returns whether they are.
 bool wait_for_answers(double seconds);
 
 }  // namespace penstock

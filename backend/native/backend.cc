@@ -1,4 +1,4 @@
-// The backend as Triton knows it: these functions are what it looks for in this library.
+// The backend's entry points, which Triton looks up in this library.
 
 #include <atomic>
 #include <chrono>
@@ -20,9 +20,9 @@ namespace {
 constexpr uint32_t kMajor = 1, kMinor = 19;
 constexpr const char* kModule = "penstock.serving.in_process";
 constexpr const char* kPlaces = "/python.txt";
-// From this many bytes on, answers are left to other threads. For fewer, waking them takes longer.
+// From this many bytes on, other threads send the answers. For fewer, waking them takes longer.
 constexpr uint64_t kWorthThreads = 1 << 18;
-// An execution that follows another one within this many nanoseconds had been waiting for it in Triton's queue.
+// An execution that follows another one within this many nanoseconds has waited for it in Triton's queue.
 constexpr uint64_t kBackToBack = 100'000;
 
 #define RETURN_IF_ERROR(call) \
@@ -46,7 +46,7 @@ TRITONSERVER_Error* take_json(TRITONSERVER_Message* message, std::string* json) 
   return error;
 }
 
-// Calls a function of ours in Python; the result is nullptr with an error raised where it fails.
+// Calls a function of Penstock's Python module; returns nullptr with a Python exception set if it fails.
 template <typename... Arguments>
 Reference call(const char* name, const char* format, Arguments... arguments) {
   Reference module(PyImport_ImportModule(kModule));
@@ -62,7 +62,7 @@ TRITONSERVER_Error* check_version() {
       std::to_string(kMajor) + "." + std::to_string(kMinor) + " or a later 1.x: use Triton 2.51 or later, or `penstock serve --backend stub`");
 }
 
-// The model of a folder: its configuration and where it lies.
+// The configuration of a model, the folder where it lies, and its version.
 struct ModelPlace {
   std::string config, folder;
   long long version = 0;
@@ -88,16 +88,16 @@ struct Instance {
   bool batched = false;
   Line line;
   BatchesInFlight in_flight;
-  uint64_t returned = 0;  // when its last execution gave Triton's thread back
+  uint64_t returned = 0;  // when its last execution returned to Triton
 };
 
-// One execution of an instance: it deletes itself.
+// One execution of an instance; it deletes itself when it is over.
 class Execution {
  public:
   Execution(TRITONBACKEND_ModelInstance* instance, Instance* state) : instance_(instance), state_(state), begin_(now()) {}
 
-  // Hands the requests to Python, and sends their answers, now or soon. Where they could not even be handed over, they are Triton's as
-  // before.
+  // Hands the requests to Python, and sends their answers, now or soon. On an error here, nothing was handed over, and Triton still owns
+  // the requests.
   TRITONSERVER_Error* run(TRITONBACKEND_Request** requests, uint32_t count) {
     Instance* state = state_;
     if (!begin(requests, count)) {
@@ -117,7 +117,7 @@ class Execution {
  private:
   // Hands the requests to Python, which answers them, or leaves the rest to `finish_computing`.
   bool begin(TRITONBACKEND_Request** requests, uint32_t count) {
-    // A request that finds the instance idle is answered by this thread: another one would have to be woken.
+    // This thread answers a request that finds the instance idle, as waking another one takes longer.
     const bool more_follow = !state_->in_flight.is_empty() || begin_ - state_->returned < kBackToBack;
     Held held;
     for (uint32_t index = 0; index < count; ++index) {
@@ -144,13 +144,13 @@ class Execution {
     return true;
   }
 
-  // On the instance's thread. Afterwards, this may be destroyed.
+  // Runs on the thread of the instance's batches in flight. Afterwards, this may be destroyed.
   void finish_computing() {
     {
       Held held;
       Reference done(PyObject_CallMethod(pending_.get(), "finish", nullptr));
       if (!done) error_ = take_error();
-      // It refers to memory of the answers.
+      // This object refers to the answers' memory.
       pending_.reset(nullptr);
       for (Request* request : requests_) settle(request);
     }
@@ -171,7 +171,7 @@ class Execution {
     }
   }
 
-  // Makes threads answer, each some requests. After the last one, this may be destroyed.
+  // Makes threads send the answers, each those of some requests. After the last one, this may be destroyed.
   void begin_answers() {
     std::vector<size_t> ends;
     uint64_t bytes = 0;
@@ -188,7 +188,7 @@ class Execution {
     }
   }
 
-  // Answers some requests, without the interpreter. After the last one, this may be destroyed.
+  // Answers some requests, without holding the interpreter. After the last one, this may be destroyed.
   void answer(size_t begin, size_t end) {
     for (size_t index = begin; index < end; ++index) {
       Request* request = requests_[index];
@@ -205,7 +205,7 @@ class Execution {
         instance_, request->request, !request->failed, begin_, begin_, computed_, now()));
   }
 
-  // When all are answered: each request is released when Python has released it, too.
+  // Called when all requests are answered. Releases each of them, unless Python still refers to it: then it is released later.
   void finish() {
     take_error(TRITONBACKEND_ModelInstanceReportBatchStatistics(instance_, samples_, begin_, begin_, computed_, now()));
     if (in_line_) state_->line.answered();
@@ -254,7 +254,7 @@ ENTRY TRITONBACKEND_Initialize(TRITONBACKEND_Backend* backend) {
   TRITONSERVER_Message* message = nullptr;
   std::string config, library, executable;
   RETURN_IF_ERROR(TRITONBACKEND_BackendConfig(backend, &message));
-  // The server keeps this message.
+  // The server owns this message.
   const char* base = nullptr;
   size_t size = 0;
   RETURN_IF_ERROR(TRITONSERVER_MessageSerializeToJson(message, &base, &size));
@@ -347,7 +347,7 @@ ENTRY TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance* instance)
     Reference closed(PyObject_CallMethod(own->object, "close", nullptr));
     if (!closed) problem = take_error();
     Py_DecRef(own->object);
-    // Shared resources are released with the last of them.
+    // Resources that instances share are released with the last instance.
     Reference tidied = call("tidy", nullptr);
     if (!tidied) problem = take_error();
   }

@@ -1,5 +1,5 @@
-// The part of CPython's stable interface that we use, declared from its documentation: so no headers of Python are needed, and
-// one library serves every Python from 3.11 on. The functions are looked up when the interpreter is chosen, at run time.
+// The part of CPython's stable interface that we use, declared from its documentation, so that no Python headers are needed, and one
+// library serves every Python from 3.11 on. The functions are looked up at run time, when the interpreter is chosen.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ using Py_ssize_t = ptrdiff_t;
 
 struct PyTypeObject;
 struct PyThreadState;
-struct PyObject;  // its layout differs between Pythons, above all free-threaded ones
+struct PyObject;  // its layout differs between builds of Python, above all free-threaded ones
 using PyCFunction = PyObject* (*)(PyObject* self, PyObject* arguments);
 struct PyMethodDef {
   const char* name;
@@ -45,7 +45,7 @@ constexpr int Py_bf_getbuffer = 1, Py_tp_dealloc = 52, Py_tp_methods = 64;
 constexpr unsigned Py_TPFLAGS_DEFAULT = 1u << 18;
 constexpr int PyBUF_SIMPLE = 0;
 
-// Each is a pointer to the function of that name: (type, name, arguments).
+// For each function, a pointer of the same name: (type, name, arguments).
 #define PENSTOCK_PYTHON_FUNCTIONS(F)                                                  \
   F(wchar_t*, Py_DecodeLocale, (const char*, size_t*))                                \
   F(void, Py_SetProgramName, (const wchar_t*))                                        \
@@ -107,7 +107,7 @@ PENSTOCK_PYTHON_OBJECTS(PENSTOCK_DECLARE_OBJECT)
 #undef PENSTOCK_DECLARE_FUNCTION
 #undef PENSTOCK_DECLARE_OBJECT
 
-// Loads the shared library of an interpreter, so that its extension modules find it too; returns what went wrong, or nothing.
+// Loads an interpreter's shared library, with symbols that its extension modules can find; returns an error message, or "".
 std::string load_python(const std::string& library);
 
 // Owns a reference to a Python object and releases it at the end of the scope. The caller must hold the GIL.
@@ -139,28 +139,28 @@ class Reference {
   PyObject* object_ = nullptr;
 };
 
-// The bytes of an object's head, before what its type adds; known once `read_object_head` has returned true.
+// The size in bytes of an object's header, after which the data of its type begins; set once `read_object_head` has returned true.
 extern size_t object_head;
 
-// False with an error raised. Only where the interpreter is held.
+// Sets `object_head`; returns false with a Python exception set. The caller must hold the GIL.
 bool read_object_head();
 
-// The data that a type of ours adds to an object.
+// Returns the data that one of our types adds to an object.
 template <typename Added>
 Added* added_to(PyObject* object) {
   return object == nullptr ? nullptr : reinterpret_cast<Added*>(reinterpret_cast<char*>(object) + object_head);
 }
 
-// The object that it was added to.
+// Returns the object to which the data was added.
 inline PyObject* object_of(void* added) { return reinterpret_cast<PyObject*>(static_cast<char*>(added) - object_head); }
 
-// A new object of a type of ours, as what is added, which is zero; nullptr with an error raised.
+// Makes an object of one of our types; returns its added data, all zeros, or nullptr with a Python exception set.
 template <typename Added>
 Added* new_object(PyTypeObject* type) {
   return added_to<Added>(PyType_GenericAlloc(type, 0));
 }
 
-// The end of an object of a type of ours, whose reference to the type is given back.
+// Frees an object of one of our types, and releases its reference to the type.
 inline void free_object(PyObject* object) {
   Reference type(PyObject_Type(object));
   PyObject_Free(object);

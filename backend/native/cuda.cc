@@ -12,17 +12,17 @@
 namespace penstock {
 namespace {
 
-// The part of the CUDA driver's interface that we use, declared from its documentation; the library is loaded when a tensor on a
-// GPU is first met.
+// The part of the CUDA driver's interface that we use, declared from its documentation; the library is loaded when the first tensor on a
+// GPU has to be copied.
 using Status = int;
 using Device = int;
 using Address = unsigned long long;
 struct Context;
 struct Stream;
 constexpr unsigned kNonBlocking = 1, kPortable = 1;
-// Bytes of a pinned buffer; each thread has two for each GPU: the GPU fills one while the other is emptied.
+// Bytes of a pinned buffer; each thread has two for each GPU, so that the GPU fills one while the other is emptied.
 constexpr size_t kStagedBytes = 1 << 20;
-// For less, the driver's own copy is as fast.
+// Up to this size, the driver's own copy is as fast.
 constexpr size_t kSmallBytes = 1 << 16;
 
 #define PENSTOCK_DRIVER_FUNCTIONS(F)                                   \
@@ -62,7 +62,7 @@ class Driver {
 
   const std::string& missing() const { return missing_; }
 
-  // Returns the meaning of a status, or an empty text for success.
+  // Returns an error message for a status, or "" for success.
   std::string told(Status status) const {
     if (status == 0) return "";
     const char* text = nullptr;
@@ -79,7 +79,7 @@ const Driver& driver() {
   return *only;
 }
 
-// Restores Triton's current context of this thread at the end of the scope.
+// Makes a context current on this thread, and Triton's again at the end of the scope.
 class Current {
  public:
   explicit Current(Context* context) : status_(driver().cuCtxPushCurrent_v2(context)) {}
@@ -105,7 +105,7 @@ void warn_of_ordinary_memory(const std::string& problem) {
   if (auto* error = TRITONSERVER_LogMessage(1, "penstock", 0, text.c_str())) TRITONSERVER_ErrorDelete(error);
 }
 
-// One GPU's context, the one that CuPy uses as well, and two streams of this thread's, on which copies wait for nobody else's work.
+// A GPU's primary context, which CuPy uses as well, and two streams of this thread, so that copies wait for no other work.
 class Lane {
  public:
   std::string open(int64_t device) {
@@ -168,7 +168,7 @@ class Lane {
     return !is_refused_;
   }
 
-  // Always wait for copies that were begun: later copies use the same memory.
+  // Waits for all copies that were begun, even after an error, as later copies use the same memory.
   Status copy_staged(char* target, const void* source, size_t size) {
     const Driver& cuda = driver();
     const auto* from = static_cast<const char*>(source);

@@ -9,8 +9,8 @@
 
 namespace penstock {
 
-// The batches of an instance that are begun and not completed, in order. The class needs no Python: what
-// completes a batch takes the interpreter's lock itself.
+// The batches of an instance that are begun and not completed, in order. The class needs no Python: the functions that complete batches
+// take the GIL themselves.
 class BatchesInFlight {
  public:
   BatchesInFlight() = default;
@@ -18,8 +18,8 @@ class BatchesInFlight {
   BatchesInFlight(const BatchesInFlight&) = delete;
   BatchesInFlight& operator=(const BatchesInFlight&) = delete;
 
-  // Has a thread complete a batch after those before it. Waits until at most one is left: meanwhile, requests wait in Triton's queue,
-  // where they become a larger batch.
+  // Makes a thread complete a batch after those before it. Waits until at most one is left: meanwhile, requests collect in Triton's queue,
+  // so that they become a larger batch.
   void add(std::function<void()> complete);
 
   bool is_empty();

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kModule = "penstock.serving.in_process";
 
-// The state of a Triton thread in Python. Kept from call to call: what Python code has stored for the thread is still there.
+// The Python state of a Triton thread. It is kept from call to call, so that data which Python code stores for the thread persists.
 class ThreadState {
  public:
   ~ThreadState() {
@@ -40,8 +40,8 @@ class ThreadState {
 thread_local ThreadState thread_state;
 
 // Triton's wheel has its own OpenSSL, liblzma and Zstandard, whose symbols the loader finds before those of the libraries that Python's
-// modules were linked with. Of another version, they give half of a module's functions, and what these share is laid out differently: so
-// each of these modules is loaded now, with its own libraries before Triton's.
+// modules were linked with. A module would then call functions of two versions, whose shared structures have different layouts. So each
+// of these modules is loaded now, in such a way that its own libraries come before Triton's.
 std::string import_with_own_libraries() {
   Reference sys(PyImport_ImportModule("sys"));
   Reference usual(sys ? PyObject_CallMethod(sys.get(), "getdlopenflags", nullptr) : nullptr);
@@ -50,13 +50,13 @@ std::string import_with_own_libraries() {
   if (!own) return take_error();
   for (const char* name : {"_hashlib", "_ssl", "_lzma", "_zstd"}) {
     Reference module(PyImport_ImportModule(name));
-    if (!module) PyErr_Clear();  // not every Python has it
+    if (!module) PyErr_Clear();  // some builds of Python lack it
   }
   Reference reset(PyObject_CallMethod(sys.get(), "setdlopenflags", "O", usual.get()));
   return reset ? "" : take_error();
 }
 
-// The thread that Python takes for the main one: it starts the interpreter, waits, and ends it. Never destroyed: at the end of the
+// The thread that Python regards as its main thread: it starts the interpreter, waits, and ends it. Never destroyed: at the end of the
 // process, threads may still be running.
 class MainThread {
  public:
@@ -85,8 +85,8 @@ class MainThread {
   }
 
  private:
-  // When Triton's exit timeout has expired, it exits beside the threads of models that still run. What they use of Triton would be
-  // destroyed under them: the process ends here, before that.
+  // When Triton's exit timeout has expired, Triton exits while models' threads still run, and would destroy objects that they use. So the
+  // process ends here, before that.
   static void exit_at_once(int status, void* self) {
     if (static_cast<MainThread*>(self)->users_ == 0) return;
     std::fflush(nullptr);
@@ -97,7 +97,7 @@ class MainThread {
     std::string failure = load_python(library);
     if (failure.empty()) failure = initialize(executable);
     std::future<void> done = done_.get_future();
-    started.set_value(failure);  // from here on, what was given may be gone
+    started.set_value(failure);  // from here on, the arguments may no longer exist
     if (!failure.empty()) return;
     done.wait();
     Held held;

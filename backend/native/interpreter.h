@@ -7,14 +7,14 @@
 
 namespace penstock {
 
-// Starts the interpreter, once for the process; returns what went wrong, or nothing.
-// Args: library: its shared library; executable: the program whose environment it is to have, e.g. .venv/bin/python.
+// Starts the interpreter, once for the process; returns an error message, or "".
+// Args: library: the interpreter's shared library; executable: the program whose environment it uses, e.g. .venv/bin/python.
 std::string start_python(const std::string& library, const std::string& executable);
 
-// Ends it in order: what Python code has registered for its end is run. Call it as often as it was started.
+// Ends the interpreter in order: functions that Python code has registered for its end are run. Call it as often as `start_python`.
 void end_python();
 
-// Holds the interpreter for a scope: only one thread does at a time.
+// Holds the interpreter (the GIL) for a scope; only one thread at a time can.
 class Held {
  public:
   Held();
@@ -23,7 +23,7 @@ class Held {
   Held& operator=(const Held&) = delete;
 };
 
-// Lets other threads have the interpreter for a scope, inside of one that holds it.
+// Releases the interpreter for a scope, within one that holds it.
 class Let {
  public:
   Let() : state_(PyEval_SaveThread()) {}
@@ -38,12 +38,12 @@ class Let {
 // Returns the text of Python's current exception, and clears it.
 std::string take_error();
 
-// A text for Python, whatever bytes it has.
+// Makes a Python string of any bytes; invalid UTF-8 is replaced.
 inline PyObject* text(const std::string& value) {
   return PyUnicode_DecodeUTF8(value.data(), static_cast<Py_ssize_t>(value.size()), "replace");
 }
 
-// The bytes of a text of Python's.
+// Returns the UTF-8 bytes of a Python string.
 std::string bytes_of(PyObject* value);
 
 }  // namespace penstock

@@ -16,15 +16,15 @@ namespace penstock {
 namespace {
 
 constexpr const char* kModule = "penstock.serving.in_process";
-// Copying and sending take milliseconds.
+// Ample time: copying and sending take milliseconds.
 constexpr double kAnsweringSeconds = 5;
 
 void write_line(int lifeline, const std::string& line) {
-  // A supervisor that is gone needs no answer.
+  // If the supervisor is gone, nobody needs the answer.
   [[maybe_unused]] const ssize_t written = write(lifeline, line.data(), line.size());
 }
 
-// Calls a function of ours in Python that returns a text; in place of that, why it failed.
+// Calls a function of Penstock's Python module; returns the text that it returns, or its error message.
 template <typename... Arguments>
 std::string call(const char* name, const char* format, Arguments... arguments) {
   Held held;
@@ -67,7 +67,7 @@ void listen(int lifeline) {
 int find_lifeline() {
   const char* number = getenv(kLifeline);
   const int lifeline = number == nullptr ? -1 : std::atoi(number);
-  // Programs that models start must not hold it open.
+  // Programs that models start must not keep the socket open.
   return lifeline > 2 && fcntl(lifeline, F_SETFD, FD_CLOEXEC) == 0 ? lifeline : -1;
 }
 
@@ -76,7 +76,7 @@ int find_lifeline() {
 void listen_to_supervisor() {
   const int lifeline = find_lifeline();
   if (lifeline < 0) return;
-  unsetenv(kLifeline);  // this library may be here again, under another name for the backend
+  unsetenv(kLifeline);  // this library may be loaded again, under another name of the backend
   std::thread(listen, lifeline).detach();
 }
 

@@ -22,7 +22,7 @@ std::string take_error(TRITONSERVER_Error* error) {
 
 namespace {
 
-// Raises an error of Triton's, if it is one.
+// Returns whether there is no error of Triton's; otherwise sets a Python exception.
 bool succeeded(TRITONSERVER_Error* error) {
   if (error == nullptr) return true;
   PyErr_SetString(*runtime_error, take_error(error).c_str());
@@ -40,7 +40,7 @@ struct Output {
   const void* address = nullptr;
   uint64_t size = 0;
   int64_t device = -1;  // the GPU that it is on, or -1
-  Py_buffer on_host{};  // one of these two keeps the memory
+  Py_buffer on_host{};  // one of these two keeps the memory alive
   PyObject* on_gpu = nullptr;
 
   void let_go() {
@@ -55,7 +55,7 @@ struct Parameter {
   std::string name;
   int type = TRITONSERVER_PARAMETER_STRING;
   std::string text;
-  int64_t whole = 0;  // of an integer or a truth value
+  int64_t whole = 0;  // the value of an integer or boolean
   double real = 0;
 
   TRITONSERVER_Error* set(TRITONBACKEND_Response* response) const {
@@ -78,16 +78,16 @@ struct Parameter {
 struct Answer {
   std::vector<Output> outputs;
   std::vector<Parameter> parameters;
-  int code = -1;  // of an error
+  int code = -1;  // an error's code; negative: no error
   std::string message;
-  Reference kept;  // a response that some outputs are copied from
+  Reference kept;  // a response from whose memory some outputs are copied
 
   ~Answer() {
     for (Output& output : outputs) output.let_go();
   }
 };
 
-// Memory of Triton's for an output.
+// Triton's memory for an output.
 struct Place {
   std::string name;
   std::vector<int64_t> shape;
@@ -96,16 +96,16 @@ struct Place {
   int64_t device = 0;
 };
 
-// A response that was begun before the answer is known, so that the model writes into its memory. What Python has of that memory keeps it.
+// A response created before the answer is known, so that the model writes into its memory. Python objects for that memory keep it alive.
 struct Response {
   TRITONBACKEND_Response* response;
   std::vector<Place>* places;
-  std::atomic<int64_t> lent;  // how many pieces of its memory Python has
+  std::atomic<int64_t> lent;  // how many Python objects for its memory exist
 };
 
 namespace {
 
-// A piece of an output, for threads to share.
+// The size of the pieces in which threads copy an output.
 constexpr size_t kPieceBytes = 2 << 20;
 
 PyTypeObject* response_type = nullptr;
@@ -117,7 +117,7 @@ void response_dealloc(PyObject* object) {
   free_object(object);
 }
 
-// Name, type and shape of an output; false with an error raised.
+// Reads the name and shape of an output; false with a Python exception set.
 bool describe(Output* output, PyObject* name, PyObject* shape) {
   output->name = bytes_of(name);
   const Py_ssize_t rank = PyTuple_Size(shape);
@@ -125,8 +125,8 @@ bool describe(Output* output, PyObject* name, PyObject* shape) {
   return PyErr_Occurred() == nullptr;
 }
 
-// (name, data type, shape, data) as an output, or (name, data type, shape, data, address, size, device) of one on a GPU; false with an
-// error raised.
+// Reads an output from (name, data type, shape, data), or, for one on a GPU, (name, data type, shape, data, address, size, device); false
+// with a Python exception set.
 bool read_output(PyObject* given, Output* output) {
   PyObject *name = nullptr, *shape = nullptr, *data = nullptr;
   long long address = 0, size = 0, device = -1;
@@ -156,7 +156,7 @@ TRITONSERVER_Error* failure(const std::string& problem) {
   return problem.empty() ? nullptr : TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_INTERNAL, problem.c_str());
 }
 
-// Asks for memory for an output: on the GPU that has it if Triton grants that.
+// Asks Triton for an output's memory: on the GPU where the output is, if Triton grants that.
 TRITONSERVER_Error* ask(TRITONBACKEND_Response* response, const Output& output, Place* place) {
   TRITONBACKEND_Output* target = nullptr;
   const auto rank = static_cast<uint32_t>(output.shape.size());
@@ -178,20 +178,20 @@ const Place* place_of(const Response* response, const Output& output) {
   return nullptr;
 }
 
-// Keeps a refusal out of Triton's response cache, from which it would be repeated as a success: the cache takes no response with an
-// output that has no memory.
+// Keeps a refusal out of Triton's response cache, which would return it as a success later: the cache rejects responses with an output
+// that has no memory.
 void keep_from_cache(TRITONBACKEND_Response* refusal) {
   TRITONBACKEND_Output* target = nullptr;
   const int64_t shape = 1;
   take_error(TRITONBACKEND_ResponseOutput(refusal, &target, "refusal", TRITONSERVER_TYPE_UINT8, &shape, 1));
 }
 
-// A part of an output that is not in memory of Triton's yet.
+// A part of an output that has to be copied to Triton's memory.
 struct Piece {
   char* target;
   const char* source;
   size_t size;
-  int64_t device;  // a GPU whose memory takes part, or -1
+  int64_t device;  // a GPU whose memory is the source or the target, or -1
   bool to_ordinary_memory;
 
   std::string copy() const {
@@ -201,7 +201,7 @@ struct Piece {
   }
 };
 
-// An answer in flight, without the interpreter.
+// An answer in flight; needs no Python.
 class Delivery {
  public:
   Delivery(Request* request, const Answer& answer, uint32_t flags) : request_(request), response_(begun(request)), flags_(flags) {
@@ -215,7 +215,7 @@ class Delivery {
   Delivery(const Delivery&) = delete;
   Delivery& operator=(const Delivery&) = delete;
 
-  // The pieces to copy before it is sent, by any thread.
+  // The pieces that have to be copied before the answer is sent; any thread may copy them.
   const std::vector<Piece>& pieces() const { return pieces_; }
   size_t size() const {
     size_t size = 0;
@@ -230,12 +230,12 @@ class Delivery {
     if (refusal_ == nullptr) refusal_ = failure(problem);
   }
 
-  // When all pieces are copied, or could not be; false where the client gets an error.
+  // Sends the answer, once all pieces are copied or have failed; returns false if the client gets an error.
   bool send() {
     if (lost_.empty()) {
       if (refusal_ != nullptr) keep_from_cache(response_);
       lost_ = take_error(TRITONBACKEND_ResponseSend(response_, flags_, refusal_));
-      if (request_->response != nullptr) request_->response->response = nullptr;  // it is Triton's
+      if (request_->response != nullptr) request_->response->response = nullptr;  // Triton owns it now
     }
     if (!lost_.empty()) take_error(TRITONSERVER_LogMessage(2, "penstock", 0, ("an answer is lost: " + lost_).c_str()));
     return refusal_ == nullptr && lost_.empty();
@@ -279,7 +279,7 @@ class Delivery {
   std::vector<Piece> pieces_;
 };
 
-// Makes threads share the pieces, if they are worth it.
+// Copies the pieces, by several threads if they are large enough for that; then sends the answer.
 void deliver(const std::shared_ptr<Delivery>& delivery, const std::function<void(bool)>& done) {
   const std::vector<Piece>& pieces = delivery->pieces();
   if (delivery->size() <= kPieceBytes) {
@@ -301,7 +301,7 @@ void forget_response(Request* self) {
   self->response = nullptr;
 }
 
-// Whether an answer has each output that memory was reserved for, as it was then.
+// Whether an answer has all outputs for which memory was reserved, with the same shapes.
 bool fits(const Answer& answer, const Response& response) {
   size_t found = 0;
   for (const Output& output : answer.outputs) {
@@ -324,7 +324,7 @@ void settle(Request* self) {
     }
     if (response->lent == 0) return;
   }
-  // It must not be sent: Python keeps some of its memory, or the answer is a different one. So it is only copied from.
+  // The response must not be sent: Python keeps some of its memory, or the answer is a different one. So outputs are only copied from it.
   if (self->answer != nullptr) {
     Py_IncRef(object_of(response));
     self->answer->kept.reset(object_of(response));
@@ -368,7 +368,7 @@ void Released::release() {
 
 namespace {
 
-// Where requests that this thread releases are put, so that they are released later, without the interpreter.
+// Requests whose objects this thread destroys are added here, so that they can be released later, without holding the interpreter.
 thread_local std::vector<Released>* collecting = nullptr;
 
 }  // namespace
@@ -376,7 +376,7 @@ thread_local std::vector<Released>* collecting = nullptr;
 void let_go(Request* request, std::vector<Released>* released) {
   forget_answer(request);
   collecting = released;
-  Py_DecRef(object_of(request));  // its end, unless Python has kept it, or some of its memory
+  Py_DecRef(object_of(request));  // destroys it, unless Python still refers to it or its memory
   collecting = nullptr;
 }
 
@@ -393,13 +393,13 @@ namespace {
 PyTypeObject* request_type = nullptr;
 PyTypeObject* memory_type = nullptr;
 
-// Memory of Triton's as a buffer of Python's: a piece of an input, or an output to be written.
+// Triton's memory as a Python buffer: a piece of an input, or an output to be written.
 struct Memory {
-  PyObject* owner;     // the request or the response, which is kept
-  Response* response;  // nullptr if it is an input's, which is not to be written
+  PyObject* owner;     // the request or the response, which is kept alive
+  Response* response;  // nullptr for an input's memory, which is read-only
   void* address;
   Py_ssize_t size;
-  int64_t device;  // of a GPU, or -1
+  int64_t device;  // number of the GPU, or -1
 };
 
 int memory_get_buffer(PyObject* object, Py_buffer* view, int flags) {
@@ -411,7 +411,7 @@ int memory_get_buffer(PyObject* object, Py_buffer* view, int flags) {
   return PyBuffer_FillInfo(view, object, self->address, self->size, self->response == nullptr, flags);
 }
 
-// place(): (address, size, device), where device is -1 for the host's memory.
+// place(): (address, size, device), where device is -1 for host memory.
 PyObject* memory_place(PyObject* object, PyObject*) {
   auto* self = added_to<Memory>(object);
   return Py_BuildValue("(LLL)", reinterpret_cast<long long>(self->address), static_cast<long long>(self->size), self->device);
@@ -452,7 +452,7 @@ PyObject* new_memory(Request* request, TRITONBACKEND_Input* input, uint32_t inde
   return new_memory(object_of(request), address, size, kind, device);
 }
 
-// -- what a request asks ------------------------------------------------------------------------------------------------
+// -- the request's contents ---------------------------------------------------------------------------------------------
 
 Request* request_of(PyObject* object) { return added_to<Request>(object); }
 
@@ -518,7 +518,7 @@ PyObject* request_is_cancelled(PyObject* self, PyObject*) {
                                                                                             : nullptr;
 }
 
-// input(name): (data type, shape, the pieces of its memory), or None where the request leaves it out.
+// input(name): (data type, shape, the pieces of its memory), or None if the request does not have it.
 PyObject* request_input(PyObject* object, PyObject* name) {
   Request* self = request_of(object);
   TRITONBACKEND_Input* input = nullptr;
@@ -543,7 +543,7 @@ PyObject* request_input(PyObject* object, PyObject* name) {
   return Py_BuildValue("(iOO)", data_type, shape.get(), memory.get());
 }
 
-// -- and what it is told ------------------------------------------------------------------------------------------------
+// -- the request's answer -----------------------------------------------------------------------------------------------
 
 Response* begin_response(Request* self) {
   auto* made = new_object<Response>(response_type);
@@ -554,8 +554,8 @@ Response* begin_response(Request* self) {
   return nullptr;
 }
 
-// reserve(name, data type, shape, size): the answer's memory for an output, to be written; None where it is not the host's. An output
-// that is reserved again begins another answer.
+// reserve(name, data type, shape, size): the answer's memory for an output, to be written; None if it is not host memory. Reserving the
+// same output again begins a new answer.
 PyObject* request_reserve(PyObject* object, PyObject* arguments) {
   Request* self = request_of(object);
   Output output;
@@ -569,7 +569,7 @@ PyObject* request_reserve(PyObject* object, PyObject* arguments) {
   Place place;
   TRITONSERVER_Error* error = nullptr;
   {
-    Let others;  // the allocator may clear the memory first
+    Let others;  // this may take long: the allocator may clear the memory
     error = ask(self->response->response, output, &place);
   }
   if (!succeeded(error)) {
@@ -582,7 +582,7 @@ PyObject* request_reserve(PyObject* object, PyObject* arguments) {
   return none;
 }
 
-// (name, type, text, whole, real) as a parameter; false with an error raised.
+// Reads a parameter from (name, type, text, whole, real); false with a Python exception set.
 bool read_parameter(PyObject* given, Parameter* parameter) {
   PyObject *name = nullptr, *text = nullptr;
   long long whole = 0;
@@ -593,7 +593,7 @@ bool read_parameter(PyObject* given, Parameter* parameter) {
   return PyErr_Occurred() == nullptr;
 }
 
-// Reads a list of Python's into a vector; false with an error raised.
+// Reads a Python list into a vector; false with a Python exception set.
 template <typename Item>
 bool read_list(PyObject* list, std::vector<Item>* items, bool (*read)(PyObject*, Item*)) {
   const Py_ssize_t count = PyList_Size(list);
@@ -605,8 +605,8 @@ bool read_list(PyObject* list, std::vector<Item>* items, bool (*read)(PyObject*,
   return true;
 }
 
-// answer([(name, data type, shape, data), ...], [(name, type, text, whole, real), ...]): outputs and parameters, sent when the
-// execution is over, or by flush().
+// answer([(name, data type, shape, data), ...], [(name, type, text, whole, real), ...]): sets the outputs and parameters, which are sent
+// when the execution is over, or by flush().
 PyObject* request_answer(PyObject* self, PyObject* arguments) {
   PyObject *outputs = nullptr, *parameters = nullptr;
   if (!PyArg_ParseTuple(arguments, "OO", &outputs, &parameters)) return nullptr;
@@ -617,7 +617,7 @@ PyObject* request_answer(PyObject* self, PyObject* arguments) {
   return none;
 }
 
-// refuse(code, message): likewise.
+// refuse(code, message): sets an error as the answer, which is sent likewise.
 PyObject* request_refuse(PyObject* self, PyObject* arguments) {
   int code = 0;
   PyObject* message = nullptr;
@@ -654,7 +654,7 @@ void request_dealloc(PyObject* object) {
   if (self->request != nullptr && collecting != nullptr) {
     collecting->emplace_back(self);
   } else if (self->request != nullptr) {
-    Let others;  // Triton has its own locks
+    Let others;  // Triton takes its own locks
     Released(self).release();
   }
   free_object(object);
@@ -699,7 +699,7 @@ PyType_Spec memory_spec = {"penstock.Memory", 0, 0, Py_TPFLAGS_DEFAULT, memory_s
 
 namespace {
 
-// The type, made from its description unless it exists.
+// Makes a type from its description unless it exists.
 void prepare(PyTypeObject*& type, PyType_Spec& spec, size_t added) {
   if (type != nullptr) return;
   spec.size = static_cast<int>(object_head + added);

@@ -1,4 +1,4 @@
-// A request as Python sees it: what it asks, and the answer that it gets.
+// A request as Python sees it: its contents, and its answer.
 #pragma once
 
 #include <functional>
@@ -13,43 +13,43 @@ namespace penstock {
 struct Answer;
 struct Response;
 
-// The data added to a Python object. Owns Triton's request, which is released when Python refers neither to this nor to its
-// inputs' memory any more.
+// The data added to a Python object. Owns Triton's request, which is released when Python no longer refers to this object or to the
+// memory of its inputs.
 struct Request {
   TRITONBACKEND_Request* request;
   TRITONBACKEND_ResponseFactory* factory;
   Answer* answer;      // to be sent
-  Response* response;  // with memory that the model writes its outputs to, if it has asked for that
+  Response* response;  // whose memory the model writes its outputs to; null unless it has reserved some
   bool begun;          // an answer was sent already
   bool failed;
 };
 
-// The type of requests and that of their inputs' memory, made on first use and then kept.
+// Makes the types of requests, responses and their memory on first use; false with a Python exception set.
 bool prepare_request_types();
 
-// A new reference; nullptr with an error raised. Takes the request over only if there is none.
+// Returns a new reference; nullptr with a Python exception set: then the caller still owns Triton's request.
 Request* new_request(TRITONBACKEND_Request* request);
 
-// After the model has run: decides whether the response that it wrote to can be sent.
+// Decides, after the model has run, whether the response that it wrote to can be sent.
 void settle(Request* request);
 
 // The size of a request's answer.
 uint64_t answer_bytes(const Request* request);
 
-// Sends a request's answer, the last one, without the interpreter; other threads may take part. What the model has not answered is
-// refused with this text.
-// Args: done: called when it is sent, by any thread.
+// Sends a request's last answer, without holding the interpreter; other threads may help. If the model has given no answer, the request
+// is refused with the text `otherwise`.
+// Args: done: called by any thread when the answer is sent.
 void complete(Request* request, const std::string& otherwise, const std::function<void()>& done);
 
-// The memory that sent answers were copied from, given back to Python.
+// Releases an answer after it is sent, and the memory from which it was copied.
 void forget_answer(Request* request);
 
-// A request that Python does not refer to any more.
+// A request to which Python no longer refers.
 class Released {
  public:
   explicit Released(Request* request);
 
-  // Gives it back to Triton, without the interpreter: Triton has its own locks.
+  // Gives the request back to Triton, without holding the interpreter, as Triton takes its own locks.
   void release();
 
  private:
@@ -57,13 +57,13 @@ class Released {
   TRITONBACKEND_ResponseFactory* factory_;
 };
 
-// Releases a request that is answered. It is added to those to be released, unless Python has kept it: then it is released later.
+// Drops our reference to an answered request. It is added to `released`, unless Python still refers to it: then it is released later.
 void let_go(Request* request, std::vector<Released>* released);
 
-// How many samples a request brings, where requests are batches.
+// The number of samples in a request, for models whose requests are batches.
 uint64_t count_samples(TRITONBACKEND_Request* request);
 
-// An error of Triton's as a text, or nothing; the error is gone then.
+// Returns the message of an error of Triton's, or "" for none, and deletes the error.
 std::string take_error(TRITONSERVER_Error* error);
 
 }  // namespace penstock

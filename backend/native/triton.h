@@ -1,5 +1,5 @@
-// The part of Triton's interface for backends that we use (API 1.x, in every server since 22.01), declared from its documentation.
-// All of it is plain C with a stable binary interface; the server itself supplies the functions when it loads this library.
+// The part of Triton's backend interface that we use (API 1.x, in every server since 22.01), declared from its documentation. It is
+// plain C with a stable binary interface; the server itself supplies the functions when it loads this library.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ constexpr uint32_t TRITONSERVER_RESPONSE_COMPLETE_FINAL = 1;
 constexpr uint32_t TRITONSERVER_REQUEST_RELEASE_ALL = 1;
 constexpr int TRITONSERVER_TYPE_UINT8 = 2;
 
-// -- errors, texts, the log ---------------------------------------------------------------------------------------------
+// -- errors, messages, the log ------------------------------------------------------------------------------------------
 
 TRITONSERVER_Error* TRITONSERVER_ErrorNew(int code, const char* message);
 void TRITONSERVER_ErrorDelete(TRITONSERVER_Error* error);
@@ -110,7 +110,7 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseSetIntParameter(TRITONBACKEND_Response
 TRITONSERVER_Error* TRITONBACKEND_ResponseSetBoolParameter(TRITONBACKEND_Response* response, const char* name, bool value);
 TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response, uint32_t flags, TRITONSERVER_Error* error);
 
-// Older servers lack these, whose addresses are null then.
+// Older servers lack these functions: their addresses are null there.
 [[gnu::weak]] TRITONSERVER_Error* TRITONBACKEND_ResponseSetDoubleParameter(
     TRITONBACKEND_Response* response, const char* name, double value);
 [[gnu::weak]] TRITONSERVER_Error* TRITONBACKEND_RequestTrace(TRITONBACKEND_Request* request, TRITONSERVER_InferenceTrace** trace);
