@@ -1,4 +1,4 @@
-"""The addresses and shapes of many arrays: asking for each in Python takes a microsecond or two."""
+"""The addresses and shapes of many arrays, by one call: asking for each in Python takes a microsecond or two."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from penstock.core.loading import brief_core
 
 MAX_RANK = 5
-"""The largest number of dimensions of a sample, and of an array that the core gets."""
+"""The largest number of dimensions of a sample, and of an array that is passed to the core."""
 ARRAY = np.dtype(
     [
         ("data", np.int64),
@@ -38,7 +38,7 @@ def described(arrays: list[np.ndarray]) -> np.ndarray:
     """Return an ``ARRAY`` for each array, as Python describes it.
 
     Args:
-        arrays: NumPy's, or whatever else has memory on the CPU, of any types and ranks. Something else must keep them.
+        arrays: NumPy arrays, or other objects with memory on the CPU, of any types and ranks. The caller must keep them alive.
 
     Raises:
         TypeError: an array has no memory that can be accessed.
@@ -77,7 +77,7 @@ def copy_alike(arrays: list[np.ndarray], target: np.ndarray) -> bool:
         target: contiguous, with room for all.
 
     Raises:
-        TypeError: one of them has no memory that can be looked at.
+        TypeError: an array has no memory that can be accessed.
     """
     copied: int = brief_core().penstock_copy_alike(_python(), arrays, len(arrays), target)
     return copied == len(arrays)

@@ -1,4 +1,4 @@
-"""Chains of stages over the samples of a batch, run by the core: see `backend/core/core.h`, whose structs these are."""
+"""Chains of stages over the samples of a batch, run by the core: see `backend/core/core.h`, which defines these structs."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from penstock.core.arrays import MAX_RANK, address, addresses
 from penstock.core.loading import core
 
 _STRIP_BYTES = 1 << 20
-"""Bytes of results between two stages that are computed at a time: smaller strips fit the caches better, but need more
-calls.
+"""The largest size in bytes of results between two stages that are computed at a time: smaller strips fit the caches better, but
+need more calls.
 """
 WORTH_WAKING_NS = 100_000
-"""Minimum remaining work of the calling thread, in nanoseconds, for it to wake another one, which takes 50 microseconds
-and some of the caller's time.
+"""The remaining work of the calling thread, in nanoseconds, from which on it wakes another one: waking takes 50 microseconds, and some
+of the caller's time.
 """
 
 _EXTENTS = (np.int64, MAX_RANK)
 REGION = np.dtype([("anchor", *_EXTENTS), ("extents", *_EXTENTS)])
 """``PenstockRegion``: a box in an array."""
 PART = np.dtype([("data", np.int64), ("strides", *_EXTENTS), ("anchor", *_EXTENTS), ("extents", *_EXTENTS)])
-"""``PenstockPart``: the elements of a region in memory; ``data``, its first word, is the address of the one at its anchor."""
+"""``PenstockPart``: the elements of a region in memory; ``data``, its first word, is the address of the element at its anchor."""
 PLACEMENT = np.dtype(
     [
         ("anchor", *_EXTENTS),
@@ -48,7 +48,7 @@ IMAGE = np.dtype(
         ("extents", np.int64, 3),
     ]
 )
-"""``PenstockImage``: an input image, and the number of rows, columns and channels, which the output shares."""
+"""``PenstockImage``: a source image and a target image with the same number of rows, columns and channels."""
 STORE = np.dtype(
     [("placement", PLACEMENT), ("permutation", *_EXTENTS), ("image_axes", np.int64, 3), ("values", np.int64)]
 )
@@ -80,13 +80,14 @@ class StageRecords:
         shapes: the outputs' shapes: int64 of shape (samples, rank).
         element_bytes: the bytes of one element of each output.
         compute: address of the kernel; 0 for placements.
-        covers, reads: addresses of kernels that change a region of the output to the one that is computed, or read; 0: the same.
+        covers, reads: addresses of kernels that change a region of the output to the one that is computed, or to the region of
+            the input that is read; 0: the same region.
         group: the elements of the last dimension that a pointwise stage computes together.
-        reads_neighbours: whether all that it reads has to be there before it begins.
+        reads_neighbours: whether all of its input has to be computed before it begins.
         permutation: for each dimension of the output, the input's dimension; empty: the same order.
-        strided: whether a kernel of parts reads parts of any strides; otherwise they are contiguous.
-        scratch_bytes: the bytes of scratch memory for a kernel of parts.
-        keep: objects whose memory records refer to.
+        strided: whether a ``PARTS`` kernel accepts input with any strides; otherwise, it gets contiguous input.
+        scratch_bytes: the bytes of scratch memory for a ``PARTS`` kernel.
+        keep: objects to keep alive, as records refer to their memory.
     """
 
     kind: StageKind
@@ -114,17 +115,17 @@ def placements(
     channel_axis: int = -1,
     records: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Records of placements.
+    """Return records of placements.
 
     Args:
         anchors: the positions in inputs at which outputs begin: int64 of shape (samples, rank), or 0.
         shapes, shapes_in: the shapes of outputs and inputs: int64 of shape (samples, rank).
         element_bytes: the bytes of an element, equal for inputs and outputs.
         mirrored: whether each dimension of each sample is mirrored; None: none is.
-        fill: the values outside the input, in the outputs' type: an element for all samples, or one for each, in rows;
-            with ``channel_axis``, one for each channel. The caller must keep it alive. None: nothing lies outside.
+        fill: the values outside the input, in the outputs' type: one element for all samples, or a row for each; with
+            ``channel_axis``, one value for each channel. The caller must keep it alive. None: nothing lies outside.
         channel_axis: the dimension of channels, if each has a separate fill value.
-        records: the records to fill in, if there are any.
+        records: the records to fill in; None: new ones.
     """
     count, rank = shapes.shape
     if records is None:
@@ -141,7 +142,7 @@ def placements(
 
 
 def array_part(array: np.ndarray, anchor: tuple[int, ...]) -> np.ndarray:
-    """Return an array as the core sees it: a ``PART`` at ``anchor`` of a larger one. Someone else has to keep it."""
+    """Return an array as a ``PART`` for the core, at ``anchor`` of a larger array. The caller must keep the array alive."""
     part = np.zeros((), PART)
     rank = array.ndim
     part["data"] = address(array)
@@ -154,8 +155,8 @@ def compute_part(stage: StageRecords, source: np.ndarray, target: np.ndarray) ->
 
     Args:
         stage: one sample's stage.
-        source: a ``PART``: what the stage reads of its input for that, at least.
-        target: a ``PART``: all that the stage covers.
+        source: a ``PART`` that contains the region of the input that the stage reads for ``target``.
+        target: a ``PART`` that contains all that the stage computes.
     """
     pointers = _addresses([stage.records, stage.shapes, source, target])
     row = _row(stage, pointers[0], pointers[1], 0)
@@ -196,7 +197,7 @@ class Chain:
     Attributes:
         header, table: the core's view of the chain, ``PenstockChain``, and its stages.
         samples, rank: the batch's number of samples and rank.
-        keep: objects whose memory both refer to.
+        keep: objects to keep alive, as both refer to their memory.
     """
 
     header: bytes
@@ -217,7 +218,7 @@ class Chain:
         """Describe a batch.
 
         Args:
-            sources, targets: addresses of contiguous samples, int64; ``sources`` None: each sample is computed by :meth:`run_sample`.
+            sources, targets: addresses of contiguous samples, int64; ``sources`` None: only :meth:`run_sample` is called.
             shapes: the sources' shapes: int64 of shape (samples, rank), contiguous.
             element_bytes: the bytes of one element of each source.
             stages: the stages, all of the same samples, in order.
@@ -239,10 +240,10 @@ class Chain:
         return cls(chain, b"".join(rows), samples, rank, (sources, arrays, stages))
 
     def run(self, threads: int, cores: Sequence[int] | None = None) -> bool:
-        """Run all samples, without the GIL; return False, and do nothing, if an array is empty, or becomes so.
+        """Run all samples, without the GIL; return False, and do nothing, if an array or a result between stages is empty.
 
         Args:
-            threads: the largest number of threads that share the samples; for little work there are fewer.
+            threads: the largest number of threads that share the samples; for little work, fewer are used.
             cores: the cores to which threads are bound in turn while they work, the calling thread first; None: they
                 are not bound.
 
@@ -255,8 +256,8 @@ class Chain:
         return _is_done(status)
 
     def read_regions(self) -> np.ndarray | None:
-        """Return the region of its source that each sample depends on, of type ``REGION``; None if an array is empty,
-        or becomes so.
+        """Return the region of its source that each sample depends on, of type ``REGION``; None if an array or a result
+        between stages is empty.
 
         Raises:
             MemoryError: as for :meth:`run`.
@@ -265,8 +266,8 @@ class Chain:
         return regions if _is_done(core().penstock_read_regions(self.header, self.table, address(regions))) else None
 
     def places(self) -> tuple[int, int, int]:
-        """Return the addresses of the function that :meth:`run_sample` calls and of its first two arguments, for compiled code, while this
-        exists.
+        """Return the addresses of the function that :meth:`run_sample` calls and of its first two arguments, for compiled code; valid as
+        long as this object exists.
         """
         header, table = (np.frombuffer(words, np.uint8) for words in (self.header, self.table))
         return ctypes.cast(core().penstock_run_sample, ctypes.c_void_p).value or 0, address(header), address(table)
@@ -285,7 +286,7 @@ class Chain:
 
 
 def _is_done(status: int) -> bool:
-    """Return whether the core completed the call, and no array was empty."""
+    """Return whether no array was empty; raise MemoryError if memory was missing."""
     if status < 0:
         raise MemoryError("there is not enough memory for results between two operators")
     return status != _EMPTY
@@ -300,15 +301,15 @@ def run_chain(
     threads: int,
     cores: Sequence[int] | None = None,
 ) -> bool:
-    """Run all samples of a batch through stages, without the GIL; return False, and do nothing, if an array is empty,
-    or becomes so.
+    """Run all samples of a batch through stages, without the GIL; return False, and do nothing, if an array or a result between
+    stages is empty.
 
     Args:
         sources, targets: addresses of contiguous samples, int64.
         shapes: the sources' shapes: int64 of shape (samples, rank), contiguous.
         element_bytes: the bytes of one element of each source.
         stages: the stages, all of the same samples, in order.
-        threads: the largest number of threads that share the samples; for little work there are fewer.
+        threads: the largest number of threads that share the samples; for little work, fewer are used.
         cores: the cores to which threads are bound in turn while they work, the calling thread first; None: they are
             not bound.
 

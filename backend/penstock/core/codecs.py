@@ -23,13 +23,13 @@ def _record(*names: str) -> np.dtype:
 
 
 JPEG_HEADER = _record("height", "width", "channels", "orientation", "needs_all_coefficients")
-"""``PenstockJpegHeader``: what a JPEG's header declares, as stored. The orientation is that of its EXIF data; 0: there is none. All
-coefficients are needed at a time (1) where a file has several scans."""
+"""``PenstockJpegHeader``: what a JPEG's header declares, as stored. ``orientation``: that of its EXIF data; 0: there is none.
+``needs_all_coefficients``: 1 if the file has several scans, so that all coefficients must be in memory before pixels are computed."""
 ENCODED_IMAGE = _record("data", "size", "output", "height", "width", "top", "left", "bottom", "right", "decoded_by")
-"""``PenstockEncodedImage``: an image to decode, and its decoder."""
+"""``PenstockEncodedImage``: an image to decode, and the number of the decoder that decoded it."""
 
 RECORDING = _record("data", "encoding", "frames", "channels", "rate")
-"""``PenstockRecording``: the address of a recording's samples, their encoding, and their number."""
+"""``PenstockRecording``: the address of a recording's samples, their encoding, and their number, channels and rate."""
 
 
 class Encoding(IntEnum):
@@ -93,7 +93,7 @@ class _DecoderSettings(ctypes.Structure):
 
 
 def _files(addresses: np.ndarray, sizes: np.ndarray) -> _Files:
-    """Return files in memory, by their addresses and sizes in bytes: int64, contiguous."""
+    """Describe files in memory by their addresses and sizes in bytes: int64, contiguous."""
     return _Files(len(addresses), addresses.ctypes.data, sizes.ctypes.data)
 
 
@@ -104,7 +104,7 @@ def read_jpeg_headers(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
 
     Returns:
-        For each file a :data:`JPEG_HEADER`: zeros unless it is a plain JPEG.
+        For each file a :data:`JPEG_HEADER`: zeros unless it is an ordinary JPEG.
     """
     headers = np.empty(len(addresses), JPEG_HEADER)
     brief_core().penstock_read_jpeg_headers(ctypes.byref(_files(addresses, sizes)), headers.ctypes.data)
@@ -139,7 +139,7 @@ LIBDEFLATE_FUNCTIONS = "alloc_decompressor", "free_decompressor", "zlib_decompre
 
 
 class Libdeflate(ctypes.Structure):
-    """``PenstockLibdeflate``: addresses of libdeflate's functions, which are named alike."""
+    """``PenstockLibdeflate``: addresses of libdeflate's functions of these names."""
 
     _fields_ = [(name, c_void_p) for name in LIBDEFLATE_FUNCTIONS]
 
@@ -167,7 +167,7 @@ def decode_png(
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
         anchor: the row and column at which the region begins.
         space: the pixels' colour space.
-        output: filled; (H, W, C) of the region, contiguous; uint16 for files of 16 bits, otherwise uint8.
+        output: receives the pixels; (H, W, C) of the region, contiguous; uint16 for files of 16 bits, otherwise uint8.
 
     Returns:
         False, with the output undefined, if the file is damaged, interlaced or unusual otherwise.
@@ -184,18 +184,18 @@ def decode_png(
 
 
 def decode_pngs(library: Libdeflate, pngs: np.ndarray, decoded: np.ndarray) -> None:
-    """Decode several as :func:`decode_png` does.
+    """Decode several PNGs as :func:`decode_png` does.
 
     Args:
         library: the library that inflates the files.
         pngs: :data:`PNG` for each, contiguous.
-        decoded: which were decoded, bool; output, contiguous.
+        decoded: receives which were decoded: bool, contiguous.
     """
     core().penstock_decode_pngs(ctypes.byref(library), pngs.ctypes.data, len(pngs), decoded.ctypes.data)
 
 
 def find_whole_jpegs(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return whether each file ends as a JPEG does, before any zeros: bool of shape (files,).
+    """Return whether each file ends with a JPEG's end marker, apart from trailing zeros: bool of shape (files,).
 
     Args:
         addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
@@ -208,7 +208,7 @@ def find_whole_jpegs(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def prepare_jpegs(
     addresses: np.ndarray, sizes: np.ndarray, channels: int, max_pixels: int
 ) -> tuple[int, np.ndarray, np.ndarray]:
-    """Describe files that are all ordinary JPEGs, whole, and stored upright.
+    """Describe files, all of which must be ordinary, complete, upright JPEGs.
 
     Args:
         addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
@@ -216,8 +216,8 @@ def prepare_jpegs(
         max_pixels: the largest number of pixels of an image; 0: any number.
 
     Returns:
-        The bytes that the decoded images take together, 0 if a file is of another kind; an :data:`ENCODED_IMAGE` for each, whose output
-        is an offset in these bytes; a :data:`JPEG_HEADER` for each.
+        The bytes that the decoded images take together, 0 if a file is of another kind or too large; an :data:`ENCODED_IMAGE` for each,
+        whose output is an offset in these bytes; a :data:`JPEG_HEADER` for each.
     """
     # A single array, as getting an address takes longer than reading a header.
     memory = np.empty(len(addresses) * (ENCODED_IMAGE.itemsize + JPEG_HEADER.itemsize), np.uint8)
@@ -234,7 +234,7 @@ def read_recordings(addresses: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarra
         addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
 
     Returns:
-        For each file a :data:`RECORDING`, zeros unless it is a plain WAV file; and the number of recordings.
+        For each file a :data:`RECORDING`, zeros unless it is a plain WAV file; and the number of files that are none.
     """
     recordings = np.empty(len(addresses), RECORDING)
     files = ctypes.byref(_files(addresses, sizes))
@@ -285,7 +285,7 @@ Backend = tuple[int, float, int]
 
 
 class ImageDecoder:
-    """nvImageCodec's decoders for batches of images: a first one, and a second for what that one rejects.
+    """nvImageCodec's decoders for batches of images: a first one, and a second one for images that the first rejects.
 
     Args:
         codec: the address of an instance.
@@ -297,11 +297,11 @@ class ImageDecoder:
 
     Attributes:
         address: the decoder's address.
-        close: ends it.
+        close: destroys the decoder.
 
     Raises:
-        MemoryError: there is no memory for the first one.
-        RuntimeError: the backends are not to be had.
+        MemoryError: there is no memory for the first decoder.
+        RuntimeError: the backends are not available.
     """
 
     def __init__(
@@ -333,5 +333,5 @@ class ImageDecoder:
 
 @functools.cache
 def decode_function() -> int:
-    """Return the address of the function that decodes the batch in an :class:`ImageBatch`, as jobs take it."""
+    """Return the address of the function that decodes an :class:`ImageBatch`, for a :class:`~penstock.core.threads.Job`."""
     return ctypes.cast(core().penstock_decode_images, c_void_p).value or 0

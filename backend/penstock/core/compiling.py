@@ -28,17 +28,17 @@ _IS_CHECKOUT = (_CHECKOUT / "pyproject.toml").is_file()
 
 
 class CompilerError(PenstockError):
-    """A library is missing and cannot be built; the message has the reason and the remedy."""
+    """A library is missing and cannot be built; the message states the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class NativeLibrary:
-    """A library of ours.
+    """One of Penstock's C++ libraries.
 
     Attributes:
         name: its file's name.
         folder: its sources' folder: in ``backend`` of a checkout, or in ``native`` of an installed package.
-        flags: more flags for the compiler, besides those of all libraries.
+        flags: compiler flags in addition to those for all libraries.
     """
 
     name: str
@@ -54,15 +54,15 @@ class NativeLibrary:
         return self._built() or self._build()
 
     def is_built(self) -> bool:
-        """Return whether it is already compiled."""
+        """Return whether the library is already compiled."""
         return self._built() is not None
 
     def compile_to(self, folder: Path, command: Sequence[str] = ()) -> None:
-        """Compile it into a folder; :meth:`path` finds it there if the folder is ``native`` in an installed package.
+        """Compile the library into a folder; :meth:`path` finds it there if the folder is ``native`` in an installed package.
 
         Args:
             folder: the folder to put the library into.
-            command: a compiler's; by default, that of :func:`compiler`.
+            command: a compiler's command; by default, that of :func:`compiler`.
 
         Raises:
             CompilerError: there is no C++ compiler, or it fails.
@@ -71,11 +71,11 @@ class NativeLibrary:
             self._install(self._compile(Path(scratch), command or compiler()), folder)
 
     def folder_in_checkout(self) -> Path:
-        """Return the folder into which an editable installation puts it."""
+        """Return the folder into which an editable installation puts the library."""
         return _CHECKOUT / "build" / "native" / self._fingerprint()
 
     def sources(self) -> list[Path]:
-        """Return its sources and headers: in the checkout, otherwise in the package."""
+        """Return the library's sources and headers: those in the checkout, otherwise those in the package."""
         for folder in (_PACKAGE.parent / self.folder, _PACKAGE / "native" / self.folder):
             found = sorted(path for path in folder.glob("*") if path.suffix in (".h", ".cc"))
             if found:
@@ -83,7 +83,7 @@ class NativeLibrary:
         raise CompilerError(f"this penstock was installed without the sources of {self.name}")
 
     def _built(self) -> Path | None:
-        """Return the library, if it exists: in the package if it ships there, in the checkout, or in a cache."""
+        """Return the path of the compiled library, or None: in the package if it ships there, in the checkout, or in a cache."""
         shipped = _PACKAGE / "native" / self.name
         if shipped.is_file():
             return shipped
@@ -105,7 +105,7 @@ class NativeLibrary:
         )
 
     def _caches(self, find_private: Callable[[str], Path | None]) -> Iterator[Path]:
-        """Yield the folders that may hold it: in the user's cache; in a temporary folder if that cannot be written."""
+        """Yield the folders that may hold the library: in the user's cache, then in a private temporary folder."""
         for find in (users_cache, find_private):
             if (folder := find("native")) is not None:
                 yield folder / self._fingerprint()
@@ -117,7 +117,7 @@ class NativeLibrary:
         return digest.hexdigest()[:16]
 
     def _compile(self, folder: Path, found: Sequence[str]) -> Path:
-        """Compile the library into a folder, by a compiler's command."""
+        """Compile the library into a folder by a compiler's command; return its path."""
         made = folder / self.name
         files = [str(path) for path in self.sources() if path.suffix == ".cc"]
         command = [*found, *_FLAGS, *self.flags, "-o", str(made), *files, "-ldl"]
@@ -169,13 +169,13 @@ def compiler() -> list[str]:
 
 
 def compiler_for_wheels(architecture: str) -> list[str]:
-    """Return the command of a C++ compiler for a wheel, which runs on this machine's architecture or another.
+    """Return the command of a C++ compiler for a wheel, for this machine's architecture or another one.
 
     Args:
-        architecture: the wheel's: ``x86_64`` or ``aarch64``.
+        architecture: the wheel's architecture: ``x86_64`` or ``aarch64``.
 
     Raises:
-        CompilerError: the wheel ``ziglang``, which brings the system's libraries of both, is not installed.
+        CompilerError: the wheel ``ziglang``, which contains the system libraries of both architectures, is not installed.
     """
     if not _has_zig():
         raise CompilerError("wheels are compiled by the compiler in the wheel ziglang: `pip install ziglang`")

@@ -26,14 +26,14 @@ def read_files(
 ) -> int:
     """Read whole files one after the other into a block; return its size, or -1 if a file can't be read.
 
-    If the block is too small, only the sizes are of use. All arrays are contiguous.
+    If the block is too small, not all contents are read, but all sizes are right. All arrays are contiguous.
 
     Args:
         names: the paths, each ended by a zero: uint8.
         name_starts: the offsets at which the batch's paths begin: int64.
         known: the files' sizes when they were last read, in bytes, or -1: int64.
         alignment: the alignment of the contents in the block, in bytes.
-        content_addresses: receives where the contents begin: int64.
+        content_addresses: receives the offset in the block at which each file begins: int64.
         sizes: receives the sizes in bytes: int64.
         block: receives the contents: uint8.
     """

@@ -1,6 +1,4 @@
-"""Launches of GPU kernels in a list of calls, as the core builds it: see `backend/core/core.h`, which defines these
-structs.
-"""
+"""Lists of calls that launch GPU kernels, built by the core: see `backend/core/core.h`, which defines these structs."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ def _record(*names: str) -> np.dtype:
 
 
 GPU_ARGUMENT = _record("value", "sample_bytes")
-"""``PenstockGpuArgument``: a value, and the increment for each sample that precedes those of a launch."""
+"""``PenstockGpuArgument``: a value, and its increment for each sample before the first one of a launch."""
 GPU_KERNEL = _record(
     "function",
     "shared_bytes",
@@ -47,10 +45,10 @@ def list_launches(
 
     Args:
         stream: one :data:`GPU_STREAM`.
-        kernels: :data:`GPU_KERNEL`. The numbers of samples' blocks, in host memory, are replaced by where these begin in a launch.
-        steps: :data:`GPU_STEP`; of those for one kernel, each sample is in one.
+        kernels: :data:`GPU_KERNEL`. Each sample's number of blocks, in host memory, is replaced by its first block in the launch.
+        steps: :data:`GPU_STEP`; among the steps for one kernel, each sample is in exactly one.
         calls: rows of CALL_WORDS words, as many as there are steps.
-        arguments: room from :func:`room_for_arguments`, for as many launches; needed until the calls are made.
+        arguments: memory from :func:`room_for_arguments`, for as many launches; needed until the calls are made.
     """
     assert calls.shape == (len(steps), CALL_WORDS)
     pointers = [array.ctypes.data for array in (stream, kernels, steps)]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CORE_VERSION = 7
-"""The version of the interface in `core.h`, which the library must have, too."""
+"""The version of the interface in `core.h`; the library's must be the same."""
 
 # The return types and arguments of the functions of `core.h`.
 _FUNCTIONS = {
@@ -81,8 +81,8 @@ def core() -> ctypes.CDLL:
     """Return the library, whose functions are called without the GIL.
 
     Raises:
-        CoreError: the library must be compiled, and cannot be.
-        CoreError: the library has another version.
+        CoreError: the library has another version of the interface.
+        CompilerError: the library is missing, and cannot be compiled.
     """
     path = _path()
     library = ctypes.CDLL(str(path))
@@ -94,9 +94,9 @@ def core() -> ctypes.CDLL:
 
 @functools.cache
 def brief_core() -> ctypes.PyDLL:
-    """Return the library with functions that hold the GIL: for those that return quickly.
+    """Return the library with functions that hold the GIL, for calls that return quickly.
 
-    Another thread could take the GIL meanwhile, and keep it for long.
+    If they released it, another thread could take the GIL meanwhile, and keep it for long.
     """
     core()
     library = ctypes.PyDLL(str(_path()))

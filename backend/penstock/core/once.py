@@ -1,4 +1,4 @@
-"""Results that must exist once: `functools.cache` lets two threads make one each, and drops the first."""
+"""Results that must exist only once: `functools.cache` lets two threads compute the same result, and drops one of them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ R = TypeVar("R")
 
 
 class Once(Generic[R]):
-    """A function that one thread calls for each set of arguments, while others wait for its result, which is kept.
+    """A function that is called once for each set of arguments: other threads wait for its result, which is kept.
 
-    As a decorator for what makes objects whose handles or addresses are passed on, such as loaded kernels: if another thread's
-    replaced them, the first would be freed while they are in use.
+    Use it as a decorator for functions that make objects whose handles or addresses are passed on, such as loaded kernels: if another
+    thread's object replaced the first one, that would be freed while it is in use.
 
     Args:
-        function: of positional arguments.
+        function: takes positional arguments only.
     """
 
     def __init__(self, function: Callable[..., R]) -> None:
@@ -43,5 +43,5 @@ class Once(Generic[R]):
         self._results.clear()
 
     def _renew_lock(self) -> None:
-        """In a forked process: another thread of its parent may have held the lock."""
+        """Replace the lock in a forked process: another thread of its parent may have held it."""
         self._lock = threading.RLock()

@@ -1,4 +1,4 @@
-"""Launches of kernels that need to know no more than their record, run by the core: see `backend/core/core.h`."""
+"""Launches of kernels that need only their record, run by the core: see `backend/core/core.h`."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def compute_records(
     """Call a kernel for each record, without the GIL.
 
     Args:
-        kernel: its address.
+        kernel: the kernel's address.
         records: contiguous.
         scratch_bytes: the bytes of scratch memory for the kernel.
-        threads: the largest number of threads that share the records; for little work there are fewer.
+        threads: the largest number of threads that share the records; for little work, fewer are used.
         cores: the cores to which threads are bound in turn while they work, the calling thread first; None: they are
             not bound.
-        is_large: whether other threads are woken before the calling one has found that worth while.
+        is_large: whether to wake other threads at once, without measuring whether that is worth while.
 
     Raises:
         MemoryError: there is not enough scratch memory.

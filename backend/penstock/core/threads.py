@@ -1,6 +1,6 @@
 """Work that continues without Python: threads that run compiled functions and never take the GIL.
 
-Codecs and devices use them so that the next batch is decoded while Python is busy, however long that takes.
+Codecs and devices use them so that the next batch is decoded even while Python is busy for long.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from penstock.core.loading import brief_core, core
 
 CALL_WORDS = 12
-"""The size of a ``PenstockCall`` in words: a function's address and its arguments, of which it may take fewer."""
+"""The size of a ``PenstockCall`` in words: a function's address and eleven arguments, of which it may use fewer."""
 NO_CALLS = np.zeros((0, CALL_WORDS), np.int64)
 """An empty list of calls, for :meth:`SharedWork.follow`."""
 # One element for each fork between the first process and this one, counted without a system call.
@@ -30,14 +30,14 @@ def make_calls(calls: int, count: int) -> int:
     """Call functions, which return 0 unless they fail; return the result of the first one that fails, or 0.
 
     Args:
-        calls: an address, from which on there are ``count`` times CALL_WORDS words.
+        calls: the address of ``count`` rows of CALL_WORDS words.
     """
     status: int = core().penstock_make_calls(calls, count)
     return status
 
 
 class _Running(Protocol):
-    """Data that threads may still need when nobody else refers to it."""
+    """Work whose data threads may still need when nothing else refers to it."""
 
     @property
     def is_done(self) -> bool: ...
@@ -48,10 +48,10 @@ class BackgroundThreads:
 
     Args:
         name: the threads' name, as debuggers show it: at most 15 characters.
-        count: how many.
+        count: the number of threads.
 
     Raises:
-        MemoryError: the system gives no thread.
+        MemoryError: the system grants no thread.
     """
 
     def __init__(self, name: str, count: int = 1) -> None:
@@ -75,12 +75,12 @@ class BackgroundThreads:
         return self._address
 
     def submit(self, job: Job) -> None:
-        """Queue a job, once."""
+        """Submit a job; each job can be submitted once."""
         job.begin(self.address)
         self.keep(job)
 
     def keep(self, running: _Running) -> None:
-        """Keep the arguments of submitted jobs alive until the jobs are done."""
+        """Keep submitted work alive until it is done."""
         with self._keeping:
             while self._running and self._running[0].is_done:
                 self._running.popleft()
@@ -103,7 +103,7 @@ class Job:
         function: address of a C function that takes an address, and returns ``int``.
         argument: that address.
         keep: object to keep alive until the function is done.
-        times: how many threads are to call it.
+        times: the number of threads that call it.
     """
 
     __slots__ = ("_address", "_argument", "_forks", "_function", "_keep", "_release", "_times")
@@ -118,12 +118,12 @@ class Job:
             self._release(self._address)
 
     def begin(self, threads: int) -> None:
-        """Submit the job to the threads at an address."""
+        """Submit the job to the threads at an address; see :attr:`BackgroundThreads.address`."""
         self._address = brief_core().penstock_task_submit(threads, self._function, self._argument, self._times)
 
     @property
     def is_done(self) -> bool:
-        """Return whether the work is done."""
+        """Whether the job is done."""
         done = self._address is not None and bool(brief_core().penstock_task_is_done(self._address))
         if done:
             # A finished job need not keep its data alive.
@@ -131,7 +131,7 @@ class Job:
         return done
 
     def wait(self) -> None:
-        """Wait until the job, which is queued, is done, without holding the GIL."""
+        """Wait, without holding the GIL, until the submitted job is done."""
         # The threads of the process from which this one was forked do not exist here.
         if self._forks == len(_forks) and not self.is_done:
             core().penstock_task_wait(self._address)
@@ -139,17 +139,17 @@ class Job:
 
 
 class SharedWork:
-    """Shares of work, and calls that follow; all in compiled code.
+    """Work that threads take in shares, and calls that are made once all shares are done; all in compiled code.
 
-    The calls may be prepared while threads work already: the last to finish, a thread with its share or Python with
-    the calls, has them made.
+    The calls may be prepared while threads already work. They are made by whoever comes last: the thread that completes the
+    last share, or :meth:`follow`.
 
     Args:
-        task: address of a C function of an address and of the number of a share.
+        task: address of a C function that takes an address and the number of a share.
         argument: that address.
-        shares: how many.
+        shares: the number of shares.
         keep: object to keep alive until all is done.
-        threads: take the shares and make the calls; None: the thread that asks for them does.
+        threads: threads that take the shares and make the calls; None: the calling thread does.
     """
 
     __slots__ = ("_address", "_forks", "_is_done", "_kept", "_release", "_threads")
@@ -170,7 +170,7 @@ class SharedWork:
         self._release(self._address)
 
     def follow(self, calls: np.ndarray, keep: object = None) -> None:
-        """Submit calls to make when all shares are done; call this exactly once, even after an error.
+        """Set the calls to make when all shares are done; call this exactly once, even after an error.
 
         Args:
             calls: rows of CALL_WORDS words; int64.
@@ -183,12 +183,12 @@ class SharedWork:
             library.penstock_work_conclude(self._address, None if threads is None else threads.address)
 
     def help(self) -> None:
-        """Take shares on this thread, too, as long as there are any."""
+        """Take shares on this thread, too, until none are left."""
         core().penstock_work_help(self._address)
 
     @property
     def is_done(self) -> bool:
-        """Return whether all shares are done and all calls made."""
+        """Whether all shares are done and all calls made."""
         if not self._is_done and brief_core().penstock_work_is_done(self._address):
             self._end()
         return self._is_done
@@ -213,7 +213,7 @@ _threads: weakref.WeakSet[BackgroundThreads] = weakref.WeakSet()
 
 @atexit.register
 def _close_threads() -> None:
-    """End the threads: one inside a C++ library at exit would abort the process."""
+    """End the threads at exit: one that is still inside a C++ library would abort the process."""
     for threads in list(_threads):
         with contextlib.suppress(RuntimeError):
             threads.close()
