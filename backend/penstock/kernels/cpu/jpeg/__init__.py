@@ -1,1 +1,1 @@
-"""Decoding baseline JPEG: markers, entropy, transform, colour."""
+"""Decoding of JPEGs: markers, entropy, transform, colour."""

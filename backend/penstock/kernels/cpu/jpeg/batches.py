@@ -1,15 +1,15 @@
-"""Prepares a batch of baseline JPEGs for a GPU to decode: reads their headers, and gathers the scans' data.
+"""Prepares a batch of baseline JPEGs for decoding on a GPU: reads their headers, and gathers the scans' data.
 
 The pinned memory holds one part per image, with these arrays, each aligned:
 
 - the code tables as in the file, two for DC coefficients and two for AC (``CODE_TABLES`` of ``CODES`` bytes);
 - the quantizers of three components, uint16, in rows of 64;
 - its chain: ``LINK`` zeros, int32, for each of the thread blocks that decode it;
-- for each restart interval, and for the end of the last, the number of its first subsequence, and the position of its
-  first byte, both int32; an image that turns out to be damaged has no subsequences;
-- the data without stuffing and markers, and ``BEYOND`` bytes that a decoder may read after it.
+- for each restart interval, the number of its first subsequence and the position of its first byte, both int32; then the
+    same for the end of the last one. An image that turns out to be damaged has no subsequences;
+- the data without stuffing and markers, and ``BEYOND`` bytes after it that a decoder may read.
 
-A subsequence is the unit with which one thread begins to decode (:mod:`penstock.kernels.cuda.jpeg_codes`).
+A subsequence is the unit in which one thread begins to decode (:mod:`penstock.kernels.cuda.jpeg_codes`).
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ from penstock.kernels.cpu.options import brief, cfunc, inner, kernel
 from penstock.kernels.cpu.parts import bytes_at, elements_at, record_at
 
 SUBSEQUENCE = 23 * 32
-"""The number of bits with which one thread begins to decode: an odd number of words, which lie at different banks of a
-GPU's shared memory.
+"""The number of bits in a subsequence, with which one thread begins to decode: an odd number of words, so that those of different
+threads lie in different banks of a GPU's shared memory.
 """
 OWN = 240
-"""The number of subsequences of a thread block, without those of the block before that it repeats."""
+"""The number of subsequences of a thread block, not counting those of the previous block that it repeats."""
 
 MAX_BLOCKS = 10
-"""The most blocks in a unit."""
+"""The largest number of blocks in a unit."""
 CODE_TABLES = 4
 LINK = 12
 BEYOND = 256
-"""The bytes that may be read beyond the data: a block may begin with the last bit, and has up to 216 bytes; three words
-more are read ahead.
+"""The number of bytes that may be read beyond the data: a block may begin with the last bit, and has up to 216 bytes; three more
+words are read ahead.
 """
 
 QUANTIZERS_PLACE = CODE_TABLES * CODES
@@ -69,21 +69,21 @@ _UNUSED = -1
 
 
 class ScanColumns(NamedTuple):
-    """A batch of JPEGs, a row for each, as kernels see it; see :class:`JpegScans`.
+    """A batch of JPEGs as kernels see it, with a row for each image; see :class:`JpegScans`.
 
     Attributes:
-        taken: whether it is an image of the kind that the GPU decodes; nothing else is defined for others.
+        taken: whether the GPU can decode the image; for others, all other columns are undefined.
         numbers, components, factors: as in :class:`~penstock.kernels.cpu.jpeg.segments.Segments`.
-        blocks: how many there are of 64 coefficients.
-        intervals: how many restart intervals.
-        interval_blocks: blocks of a whole interval.
-        unit_blocks: blocks of a unit.
-        parts: the component of each of a unit's blocks, two bits each.
+        blocks: the number of blocks of 64 coefficients.
+        intervals: the number of restart intervals.
+        interval_blocks: the number of blocks in a whole interval.
+        unit_blocks: the number of blocks in a unit.
+        parts: the component of each block of a unit, in two bits each.
         choices: two bits for each component: which DC table it uses, and which AC table.
         codes: the code tables.
-        begins: the offset at which each image's part of the pinned memory begins; one more for the end of the last.
-        places: the offsets, from there, at which the restart intervals begin, and the data.
-        subsequences: how many at most.
+        begins: the offset in pinned memory at which each image's part begins, and the end of the last part.
+        places: the offsets within that part at which the restart intervals and the data begin.
+        subsequences: an upper bound of the number of subsequences.
     """
 
     taken: np.ndarray
@@ -107,30 +107,30 @@ def _record(*names: str) -> np.dtype:
 
 
 READING = _record("memory", "memory_words", "files", "sizes", "file_count", "extents", "extent_count", "shares")
-"""Files to read: where the memory of :class:`JpegScans` begins, and how many words it has; where the addresses and sizes of the files
-begin, and how many there are; where their expected extents begin, and how many there are, all or none; in how many shares."""
+"""Files to read: address and number of words of the memory of :class:`JpegScans`; address of the files' addresses, address of their
+sizes, and their number; address of their expected extents, and the number of these, all or none; the number of shares."""
 GATHERED = _record(
     *("file", "file_bytes", "scan", "part", "part_bytes"),
     *("intervals", "interval_count", "data", "codes", "quantizers", "state"),
 )
-"""An image to gather: where its file is, how many bytes that has, and where the scan's data begin in it; where its part of the pinned
-memory is, and how many bytes that has; where in this its restart intervals begin, how many there are, and where its data begin; and
-where its code tables, its quantizers and its state are."""
+"""An image to gather: address and size of its file, and the offset at which the scan's data begin; address and size of its part of the
+pinned memory; the offset in that part at which restart intervals begin, their number, and the offset at which data begin; addresses of
+its code tables, its quantizers and its state."""
 GATHERING = _record("images", "image_count", "shares", "share_count")
-"""Images to gather: where their :data:`GATHERED` begin, and how many there are; where the numbers of the first images of all shares
-begin, followed by the number of images, and how many shares there are."""
+"""Images to gather: address and number of their :data:`GATHERED`; address of the numbers of the first images of all shares, followed by
+the number of images; the number of shares."""
 
-# The number of files from which another thread pays off.
+# The minimum number of files for which another thread pays off.
 _MIN_FILES_PER_THREAD = 16
 _NO_EXTENTS = np.empty((0, 2), np.int64)
-# Words of each image, in the order in which they lie in memory; parts without a whole number of words come last.
+# The number of words of each column of an image, in the order in memory; columns that are not made of words come last.
 _NUMBERS, _COMPONENTS, _PLACES, _SINGLE = 7, MAX_COMPONENTS * 4, 2, 8
 _WORDS = _NUMBERS + _COMPONENTS + _PLACES + _SINGLE
 
 
 @kernel
 def columns_of(memory: np.ndarray, count: int) -> ScanColumns:
-    """Return the columns of images in memory of as many words as :func:`_words_for` says."""
+    """Return the columns of images in memory, which has as many words as :func:`_words_for` returns."""
     components, places = count * _NUMBERS, count * (_NUMBERS + _COMPONENTS)
     single = places + count * _PLACES
     bytes_left = memory[single + _SINGLE * count + 1 :].view(np.uint8)
@@ -160,12 +160,12 @@ def _words_for(count: int) -> int:
 
 @dataclass(slots=True)
 class JpegScans:
-    """A batch of JPEGs, with all that must be known before they are decoded; see :class:`ScansBeingRead`.
+    """A batch of JPEGs, with all that must be known before they are decoded; :class:`ScansBeingRead` makes it.
 
     Attributes:
         memory, count: the images' memory, from which :func:`columns_of` makes columns, and their number.
-        taken_count: how many are of the kind that the GPU decodes.
-        size: how many bytes of pinned memory are needed.
+        taken_count: the number of images that the GPU can decode.
+        size: the number of bytes of pinned memory that are needed.
     """
 
     memory: np.ndarray
@@ -183,12 +183,12 @@ class JpegScans:
 
     @property
     def taken(self) -> np.ndarray:
-        """Whether each image is of the kind that the GPU decodes."""
+        """Whether the GPU can decode each image."""
         return self.columns.taken
 
     @property
     def columns(self) -> ScanColumns:
-        """The descriptions as columns of the memory; undefined for images that are not taken."""
+        """The descriptions as columns of the memory; undefined for images that the GPU cannot decode."""
         columns: ScanColumns = columns_of.py_func(
             self.memory, self.count
         )  # views, which kernels cannot return to Python
@@ -202,16 +202,16 @@ class JpegScans:
 
 
 class ScansBeingRead:
-    """Files whose headers threads read, to find out which ones the kernels support.
+    """Files whose headers are being read by threads, to find out which ones the kernels support.
 
     Args:
         places: the files' addresses; int64, contiguous.
         sizes: the sizes in bytes; int64, contiguous.
         extents: the expected heights and widths of the images, in rows; int64. Only images that can be decoded to
-            pixels are accepted: grey ones, and YCbCr whose samples are those of whole numbers of pixels. None: all
-            whose coefficients can be read.
-        threads: the number of threads that read; None: all files are read at once.
-        keep: object to keep alive meanwhile: the owner of the files.
+            pixels are accepted: grey ones, and YCbCr whose chroma is subsampled by whole numbers. None: all images
+            whose coefficients can be read are accepted.
+        threads: the threads that read; None: all files are read at once.
+        keep: object to keep alive meanwhile, such as the owner of the files.
     """
 
     def __init__(
@@ -225,7 +225,7 @@ class ScansBeingRead:
         count = len(places)
         if extents is None:
             extents = _NO_EXTENTS
-        # The values of images that are not taken are undefined.
+        # The columns of images that are not accepted are undefined.
         self._scans = JpegScans(np.empty(_words_for(count), np.int64), count, 0, 0)
         memory = self._scans.memory
         extents = np.ascontiguousarray(extents)
@@ -238,7 +238,7 @@ class ScansBeingRead:
         self._is_placed = False
 
     def wait(self) -> JpegScans:
-        """Wait until all files are read, reading those that no thread has begun; return the descriptions."""
+        """Wait until all files are read, and read those that no thread has begun; return the descriptions."""
         scans = self._scans
         if not self._is_placed:
             self._work.help()
@@ -250,8 +250,8 @@ class ScansBeingRead:
 
 @brief
 def _place(memory: np.ndarray, count: int) -> tuple[int, int]:
-    """Fill in the offset of each image's part of the pinned memory; return the number of supported images, and the end
-    of the parts.
+    """Compute the offset of each image's part of the pinned memory from the parts' sizes; return the number of supported images, and the
+    end of the last part.
     """
     scans = columns_of(memory, count)
     taken, scans.begins[0] = 0, 0
@@ -292,7 +292,7 @@ def _read_scans(
     segments: Segments,
     scans: ScanColumns,
 ) -> None:
-    """Read some of the files, and store the size of each one's part of the pinned memory at the next one's offset."""
+    """Read a range of the files; store the size of each one's part of the pinned memory where the next one's offset will be."""
     for index in range(first, last):
         size = 0
         known = 4 < sizes[index] < _MAX_FILE_BYTES
@@ -319,7 +319,7 @@ def _describe_reading(
 def _makes_pixels(scans: ScanColumns, index: int, extents: np.ndarray) -> bool:
     """Return whether an image can be decoded to as many pixels as expected.
 
-    Its factors afterwards are those of a unit, and zeros for missing components.
+    Sets its factors to those of a unit, and to zero for missing components.
     """
     numbers, components = scans.numbers[index], scans.components[index]
     known = True
@@ -359,7 +359,7 @@ def _describe(segments: Segments, size: int, scans: ScanColumns, index: int) -> 
     data = size - numbers[START]
     if intervals > data:
         return 0
-    # Fields that only decoders on the CPU read come last.
+    # The last fields are left out: only decoders on the CPU read them.
     _copy(scans.numbers[index], numbers[:_NUMBERS])
     _copy(scans.components[index], components)
     _copy(scans.factors[index], segments.factors)
@@ -387,10 +387,10 @@ def _aligned(size: int) -> int:
 
 @inner
 def _choose_tables(segments: Segments, scans: ScanColumns, index: int) -> bool:
-    """Copy the code tables in use; return whether there are few enough, and components that differ.
+    """Copy the code tables in use; return False if there are too many, or if all components use the same.
 
-    If all components have the same tables, a decoder that begins anywhere cannot find out which block of a unit it is
-    at.
+    If all components have the same tables, a decoder that begins in the middle of the data cannot find out which block of a unit it
+    is in.
     """
     count, choices, codes = segments.numbers[COMPONENTS], 0, scans.codes[index]
     kept, half = np.empty(CODE_TABLES, np.int64), CODE_TABLES // 2
@@ -418,12 +418,12 @@ def gathering(
     """Return the argument of :func:`gather_share`, an address, and the objects that it refers to.
 
     Args:
-        scans: the scans of these files, all of which are decoded.
+        scans: the scans of these files, all of which the GPU decodes.
         places, sizes: as for :class:`ScansBeingRead`.
         pinned: the address of ``scans.size`` bytes, aligned.
-        states: int32 of shape (2, images): the first of an image becomes the number of its restart intervals, or ``state`` if it turns
-            out to be damaged; the second becomes 0.
-        shares: into how many to divide the images, by their sizes.
+        states: int32 of shape (2, images), filled: an image's first number becomes the number of its restart intervals, or ``state`` if
+            it turns out to be damaged; the second becomes 0.
+        shares: the number of shares into which the images are divided, by their sizes.
     """
     images, work = np.empty(len(places), GATHERED), np.empty(1, GATHERING)
     bounds = np.empty(shares + 1, np.int64)
@@ -443,7 +443,7 @@ def _describe_gathering(
     bounds: np.ndarray,
     gathering: np.ndarray,
 ) -> int:
-    """Fill in the images, the bounds of shares, and the :data:`GATHERING` of both; return the address of this."""
+    """Fill in the images, the bounds of shares, and the :data:`GATHERING` that refers to both; return its address."""
     scans, total, shares, count = columns_of(memory, len(images)), sizes.sum(), len(bounds) - 1, len(images)
     work = gathering[0]
     work.images, work.image_count = images.ctypes.data, count
@@ -474,7 +474,7 @@ def _gather_image(image: np.record) -> None:
     part = bytes_at(image.part, image.part_bytes)
     rows = part[image.intervals : image.intervals + 8 * (count + 1)].view(np.int32)
     ends = np.empty(count, np.int64)
-    # Nothing of a damaged image is read.
+    # Until all is gathered, the image has no subsequences: nothing is read of a damaged one.
     rows[2 * count] = 0
     file = bytes_at(image.file, image.file_bytes)
     end = copy_scan(file, image.scan, part[image.data :], ends)
@@ -495,7 +495,7 @@ def _gather_image(image: np.record) -> None:
 
 @cfunc(f"{signatures.pointer_to(GATHERING)}, int64", "int32")
 def gather_share(gathering: Any, share: int) -> int:
-    """Fill the parts of a share of the images, and their states; return 0."""
+    """Fill the parts of a share of the images, and set their states; return 0."""
     work = record_at(gathering)
     images = elements_at(work.images, work.image_count, GATHERED)
     bounds = elements_at(work.shares, work.share_count + 1, np.int64(0))

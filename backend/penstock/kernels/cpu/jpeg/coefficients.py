@@ -1,9 +1,9 @@
-"""The coefficients of a progressive JPEG, which several scans encode, and their samples.
+"""The coefficients of a progressive JPEG, which are encoded by several scans, and the computation of samples from them.
 
-A scan that refines coefficients has one bit for each that is not zero, and says which others become nonzero. So words
-of 64 bits say which coefficients of each block are not zero, and other words hold the bits until the block is
-transformed: scans that refine need not look at coefficients, most of which are not in the cache. The bits of a word are
-in the zig-zag sequence, the first coefficient lowest.
+A scan that refines coefficients has one bit for each nonzero one, and says which others become nonzero. For each block, a
+word of 64 bits marks the nonzero coefficients, and other words hold the refining bits until the block is
+transformed. So such scans need not read coefficients, most of which are not in the cache. The bits of a word are
+in zig-zag order, the first coefficient lowest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from penstock.kernels.cpu.simd import at, pointer
 from penstock.kernels.cpu.simd_integers import gather_bits, load, with_first_lanes, zeros_short
 
 LEVELS = 3
-"""The number of lowest bits of AC coefficients that separate scans may refine."""
+"""The number of low bits of AC coefficients that may be refined by scans of their own."""
 
 (
     FIRST_BLOCK,
@@ -45,9 +45,9 @@ LEVELS = 3
     BEGIN,
     PLANE_COLUMNS,
 ) = range(11)
-"""Columns of a plane: the number of its first block; blocks from row to row; its columns and rows of blocks that hold
-pixels; the first row and column, rows, columns, and pairs per row of the blocks whose coefficients are stored; the
-offset of these.
+"""Columns of a plane: the number of its first block; blocks per row; its columns and rows of blocks that hold
+pixels; the blocks whose coefficients are stored: their first row and column, their rows and columns, the pairs per row, and the
+offset of their coefficients.
 """
 
 
@@ -55,10 +55,10 @@ class Coefficients(NamedTuple):
     """The coefficients of an image.
 
     Attributes:
-        planes: the planes of each component, in rows; int64. No rows: the image is not progressive.
-        values: the AC coefficients as they first became nonzero, in pairs of blocks, in the order of ``PLACES``; int16.
+        planes: the plane of each component, in rows; int64. No rows: the image is not progressive.
+        values: the AC coefficients as first encoded, before refinement, in pairs of blocks, in the order of ``PLACES``; int16.
         direct: the DC coefficient of each block; int16.
-        nonzero: a mask for each block: which coefficients are not zero; uint64.
+        nonzero: for each block, a mask of the nonzero coefficients; uint64.
         corrections: for each level, from the lowest bit on, rows of masks, one per block: which coefficients have that
             bit set; uint64.
     """
@@ -80,7 +80,7 @@ def memory_for_coefficients(planes: np.ndarray) -> Coefficients:
         # Units have at most four rows of blocks, one of which holds pixels.
         blocks += plane[PER_ROW] * (plane[BLOCKS_DOWN] + 3)
         values += plane[KEPT_ROWS] * plane[PAIRS] * PAIR
-    # A pair may have a block after the last.
+    # The last pair may have a block beyond the last one.
     count = blocks + 1 if blocks else 0
     return Coefficients(
         planes,
@@ -91,7 +91,7 @@ def memory_for_coefficients(planes: np.ndarray) -> Coefficients:
     )
 
 
-# The zig-zag number of each position in a block, and for each vector of a pair those of its first block's lanes.
+# The zig-zag number of each position in a block; for each vector of a pair, the numbers of the lanes of its first block.
 _NUMBERS = np.zeros(PAIR, np.uint8)
 _NUMBERS[PLACES[NATURAL_ORDER]] = np.arange(FULL)
 _BITS_0, _BITS_1, _BITS_2, _BITS_3, _BITS_4, _BITS_5, _BITS_6, _BITS_7 = (
@@ -103,7 +103,7 @@ _Words = tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]
 
 @njit(inline="always", **OPTIONS)
 def _corrected(values: types.CPointer, start: int, words: _Words, bits: int) -> Vector:
-    """Return a vector of the coefficients of a pair of blocks plus their corrections, without their signs."""
+    """Return a vector of the coefficients of a pair of blocks, whose magnitudes are increased by their corrections."""
     first = load(values, start, LANES)
     signs = first >> 15
     return first + ((gather_bits(words, bits) ^ signs) - signs)
@@ -126,10 +126,10 @@ def transform_row(
 
     Args:
         row: the row of blocks.
-        quantizers: a pointer to int16; the component's quantizer for a pair of blocks, from ``base`` on.
-        samples: a pointer to uint8: the memory to fill, from ``place`` on, in rows that are ``stride`` apart.
+        quantizers: a pointer to int16: the component's quantizers for a pair of blocks, from ``base`` on.
+        samples: a pointer to uint8: the memory to fill, from ``place`` on, in rows at a distance of ``stride``.
         nowhere: scratch memory for a block that is not needed.
-        size: the rows and columns of samples for each block.
+        size: the number of rows, and of columns, of samples in each block.
 
     Returns:
         A vector with a negative number if an intermediate result was out of range.

@@ -1,7 +1,7 @@
 """Conversion of JPEG planes to pixels: upsampling of chroma, smoothed where it is halved, and YCbCr to RGB.
 
-Sources: ITU-T T.871 (JFIF), section 7 (colours); the triangle filter of JPEG decoders: a chroma sample is centred
-between its pixels, each of which gets three quarters of the nearest sample and one quarter of the next, in each
+Sources: ITU-T T.871 (JFIF), section 7 (colours); the triangle filter of JPEG decoders: a chroma sample lies in the middle
+of its pixels, each of which gets three quarters of the nearest sample and one quarter of the next nearest, in each
 subsampled direction. Rounding alternates between up and down.
 """
 
@@ -29,7 +29,7 @@ from penstock.kernels.cpu.simd_integers import (
 )
 
 LANES = 32
-"""Pixels converted at a time; no row is narrower."""
+"""The number of pixels converted at a time; rows must be at least as wide."""
 _HALF = LANES // 2
 _BITS = 16
 _ONE = 1 << _BITS
@@ -45,20 +45,20 @@ CONSTANTS = {
     "GREEN_OF_CB": -_fixed(0.34414),
     "GREEN_OF_CR": _ONE - _fixed(0.71414),
 }
-"""The constants of the GPU kernel for the same conversion; without whole numbers that 16 bits cannot hold."""
+"""The constants of the GPU kernel for the same conversion, reduced by whole numbers so that they fit 16 bits."""
 
-# Factors with one bit less, of twice the chroma, so that products fit 16 bits. For all chroma they give the same.
+# Factors of twice the chroma, with one bit less, so that products fit 16 bits. The results are the same for all chroma values.
 _RED_OF_CR, _BLUE_OF_CB = math.ceil(1.402 * _ONE / 4), math.ceil(1.772 * _ONE / 4)
 _GREEN = pair_of(-_fixed(0.34414) // 2, -_fixed(0.71414) // 2)
 _GREEN_BITS = _BITS - 1
 
 _SUM_BITS = 4
-"""The number of bits that upsampled chroma sums have beyond 8; sums of rows have two of them."""
+"""The number of fractional bits of upsampled chroma sums; sums of rows have two of them."""
 
 
 @inner
 def weigh_rows(plane: types.CPointer, near: int, far: int, width: int, sums: types.CPointer) -> None:
-    """Set ``sums[1 : width + 1]`` to three times the row starting at ``near``, plus the one at ``far``; ends repeated."""
+    """Set ``sums[1 : width + 1]`` to three times the row starting at ``near``, plus the row at ``far``; repeat both ends."""
     for x in range(0, width, LANES):
         store_numbers(sums, 1 + x, load(plane, near + x, LANES) * 3 + load(plane, far + x, LANES))
     _repeat_ends(sums, width)
@@ -66,7 +66,7 @@ def weigh_rows(plane: types.CPointer, near: int, far: int, width: int, sums: typ
 
 @inner
 def weigh_row(plane: types.CPointer, start: int, width: int, sums: types.CPointer) -> None:
-    """Set ``sums[1 : width + 1]`` to four times the row starting at ``start``; ends repeated."""
+    """Set ``sums[1 : width + 1]`` to four times the row starting at ``start``; repeat both ends."""
     for x in range(0, width, LANES):
         store_numbers(sums, 1 + x, load(plane, start + x, LANES) << 2)
     _repeat_ends(sums, width)
@@ -80,10 +80,10 @@ def _repeat_ends(sums: types.CPointer, width: int) -> None:
 
 @njit(inline="always", **OPTIONS)
 def _doubled(sums: types.CPointer, x: int, rounding: Vector) -> Vector:
-    """Return the chroma of ``LANES`` pixels from ``x`` on, less 128, from sums of rows: every other pixel first.
+    """Return the chroma, minus 128, of ``LANES`` pixels from ``x`` on, from sums of rows: every other pixel first, then the rest.
 
-    An even pixel is nearest to the chroma at half its position, and next to the one before; an odd one to the one
-    after.
+    A pixel's nearest chroma sample is the one at half its position; the next nearest is the one before it for even pixels, and the one
+    after it for odd pixels.
     """
     odd = x & 1
     near = 1 + (x >> 1)
@@ -94,8 +94,8 @@ def _doubled(sums: types.CPointer, x: int, rounding: Vector) -> Vector:
 
 @njit(inline="always", **OPTIONS)
 def _repeated(sums: types.CPointer, x: int) -> Vector:
-    """Return the chroma of ``LANES`` pixels from ``x`` on, less 128, from four times a row: every other pixel first, each of which
-    has that at half its position.
+    """Return the chroma, minus 128, of ``LANES`` pixels from ``x`` on, from four times a row: every other pixel first, then the rest. Each
+    pixel gets the sample at half its position.
     """
     near = 1 + (x >> 1)
     return (load_two(sums, near, near + (x & 1), _HALF) >> 2) - 128
@@ -103,7 +103,7 @@ def _repeated(sums: types.CPointer, x: int) -> Vector:
 
 @njit(inline="always", **OPTIONS)
 def _store_colours(luma: Vector, blue: Vector, red: Vector, output: types.CPointer, place: int, reverse: bool) -> None:
-    """Convert ``LANES`` pixels, every other one first, and store them; chroma are less 128."""
+    """Convert ``LANES`` pixels, every other one first, and store them; ``blue`` and ``red`` are chroma minus 128."""
     reds = luma + rounded_product(red + red, _RED_OF_CR)
     blues = luma + rounded_product(blue + blue, _BLUE_OF_CB)
     greens = luma + packed((pair_products(blue, red, _GREEN) + (1 << (_GREEN_BITS - 1))) >> _GREEN_BITS)
@@ -115,7 +115,7 @@ def _store_colours(luma: Vector, blue: Vector, red: Vector, output: types.CPoint
 
 @inner
 def blend_rows(planes: types.CPointer, near: int, far: int, rounding: int, width: int, place: int) -> None:
-    """Store three quarters of the row starting at ``near`` plus one quarter of the one at ``far``, from ``place`` on."""
+    """Store three quarters of the row starting at ``near`` plus one quarter of the row at ``far``, from ``place`` on."""
     for x in range(width):
         value = 3 * np.int32(at(planes, near + x)) + np.int32(at(planes, far + x)) + np.int32(rounding)
         put(planes, place + x, value >> 2)
@@ -123,7 +123,7 @@ def blend_rows(planes: types.CPointer, near: int, far: int, rounding: int, width
 
 @inner
 def repeat_samples(planes: types.CPointer, start: int, count: int, times: int, place: int) -> None:
-    """Repeat each of ``count`` samples from ``start`` on ``times`` times, from ``place`` on."""
+    """Repeat each of ``count`` samples from ``start`` on ``times`` times, and store them from ``place`` on."""
     for x in range(count):
         for i in range(times):
             put(planes, place + times * x + i, at(planes, start + x))
@@ -131,7 +131,7 @@ def repeat_samples(planes: types.CPointer, start: int, count: int, times: int, p
 
 @inner
 def spread_row(planes: types.CPointer, luma: int, width: int, output: types.CPointer, place: int) -> None:
-    """Store a row of ``width`` grey pixels, at least ``LANES``, in three equal channels."""
+    """Store a row of ``width`` grey pixels, at least ``LANES``, as pixels of three equal channels."""
     for start in range(0, width, LANES):
         x = min(start, width - LANES)
         values = load_alternate(planes, luma + x, LANES)
@@ -152,13 +152,13 @@ def convert_doubled_row(
     place: int,
     reverse: bool,
 ) -> None:
-    """Convert a row of ``width`` pixels, at least ``LANES``, from YCbCr, with chroma of half as many columns, to RGB.
+    """Convert a row of ``width`` pixels, at least ``LANES``, from YCbCr to RGB; chroma has half as many columns.
 
     Args:
-        luma: a pointer to uint8, after which the row begins at ``y``.
+        luma: a pointer to uint8: the row begins ``y`` bytes after it.
         blue, red: pointers to the sums of rows of chroma.
-        first: the column of the first pixel, where that of the first chroma is 0.
-        even, odd: added to the sums of pixels at even and odd columns, for rounding.
+        first: the column of the first pixel, counted from the first chroma sample.
+        even, odd: the rounding terms added to sums at even and odd columns.
         output: a pointer to uint8: the memory to fill, from ``place`` on.
         reverse: whether the pixels are in BGR order.
     """
@@ -183,7 +183,7 @@ def convert_repeated_row(
     place: int,
     reverse: bool,
 ) -> None:
-    """Convert a row like :func:`convert_doubled_row`, with chroma repeated; ``blue`` and ``red`` are from :func:`weigh_row`."""
+    """Convert a row like :func:`convert_doubled_row`, but repeat chroma samples; ``blue`` and ``red`` are from :func:`weigh_row`."""
     for start in range(0, width, LANES):
         x = min(start, width - LANES)
         b, r = _repeated(blue, first + x), _repeated(red, first + x)
@@ -204,7 +204,7 @@ def convert_row(
     """Convert a row of ``width`` pixels, at least ``LANES``, from YCbCr to RGB.
 
     Args:
-        planes: a pointer to uint8, after which the rows of the components begin at ``luma``, ``blue`` and ``red``.
+        planes: a pointer to uint8: the rows of the components begin ``luma``, ``blue`` and ``red`` bytes after it.
         output: a pointer to uint8: the memory to fill, from ``place`` on.
         reverse: whether the pixels are in BGR order.
     """

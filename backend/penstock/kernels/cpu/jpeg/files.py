@@ -1,6 +1,6 @@
-"""Decodes JPEG files: one, or those of a batch, which threads take in turn.
+"""Decodes JPEG files: a single one, or those of a batch, which threads take in turn.
 
-The libraries decode files that the kernels do not support, and damaged ones.
+Files that these kernels do not support, and damaged ones, are left to libraries.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ TOP, LEFT, ROWS, COLUMNS = range(4)
 
 
 class Bench(NamedTuple):
-    """The scratch memory with which a thread decodes file after file.
+    """The scratch memory in which a thread decodes one file after the other.
 
     Attributes:
         segments: the last file's segments.
-        data: its scan's data; at least as many bytes as the largest file, and ``MARGIN``.
+        data: its scan's data; the size of the largest file plus ``MARGIN`` bytes, at least.
         memory: the memory for the widest image.
     """
 
@@ -62,15 +62,15 @@ class Bench(NamedTuple):
 
 
 class Files(NamedTuple):
-    """The files of a batch, in columns, int64.
+    """The files of a batch, in columns of int64.
 
     Attributes:
-        places, sizes: addresses of the files, and their bytes.
+        places, sizes: addresses and sizes in bytes of the files.
         targets: addresses of the pixels.
         headers: height and width, in rows.
-        scales: each image is decoded at one out of this many rows and columns: 1, 2, 4 or 8.
-        regions: the parts to decode, of the image at that scale, in rows; see ``TOP``.
-        order: the files to decode, in the order to take them.
+        scales: the factor by which each image is reduced: 1, 2, 4 or 8.
+        regions: the part of each reduced image to decode, in rows; see ``TOP``.
+        order: the numbers of the files to decode, in the order in which threads take them.
     """
 
     places: np.ndarray
@@ -93,13 +93,13 @@ def read_scan(
     segments: Segments,
     data: np.ndarray,
 ) -> tuple[int, Scan]:
-    """Return the end of a file's image, which is 0 if that is not supported, and its scan.
+    """Return where a file's image ends, or 0 if the file is not supported, and its scan.
 
     Args:
-        place, size: the file's address and size.
-        height, width: the height and width from its header.
-        scale: decode at one out of this many rows and columns.
-        region: top, left, rows and columns of the part to decode.
+        place, size: the file's address and size in bytes.
+        height, width: the expected height and width.
+        scale: the factor by which to reduce the image.
+        region: top, left, rows and columns of the part of the reduced image to decode.
         segments, data: the segments and data of a :class:`Bench`; the scan refers to them.
     """
     encoded, numbers = bytes_at(place, size), segments.numbers
@@ -112,7 +112,7 @@ def read_scan(
     ends = np.zeros(min(-(-units // interval), size) if supported else 0, np.int64)
     components, end = numbers[COMPONENTS], 0
     planes = np.zeros((components if supported and numbers[PROGRESSIVE] else 0, PLANE_COLUMNS), np.int64)
-    # There cannot be more blocks than bits.
+    # There cannot be more blocks than bits in the file.
     block, chroma_block = _sizes_of_blocks(max(across, 1), down, scale)
     if len(planes) and _fill_planes(planes, segments, across, down, scale, region) > 8 * size:
         supported = False
@@ -144,8 +144,8 @@ def read_scan(
 
 @inner
 def _sizes_of_blocks(across: int, down: int, scale: int) -> tuple[int, int]:
-    """Return the rows and columns of samples for each block of luma, and of chroma, whose blocks are reduced less where
-    they are fewer.
+    """Return the number of rows and columns of samples in each block of luma, and of chroma. Chroma blocks are reduced less if there are
+    fewer of them.
     """
     size = FULL_SIZE // scale
     chroma = size
@@ -198,12 +198,12 @@ def decode_file(
     smooth: bool,
     bench: Bench,
 ) -> bool:
-    """Decode a region of a file; return False, with ``output`` undefined, if a library has to decode it.
+    """Decode a region of a file; return False, with ``output`` undefined, if the file has to be left to a library.
 
     Args:
         place, size, height, width, scale: as for :func:`read_scan`.
         top, left: the region's first row and column.
-        output: receives it; uint8 of shape (H, W, C), contiguous.
+        output: receives the region; uint8 of shape (H, W, C), contiguous.
         reverse: whether the pixels are in BGR order.
         smooth: as for :func:`decode_scan`.
     """
@@ -225,16 +225,16 @@ def decode_files(
     decoded: np.ndarray,
     bench: Bench,
 ) -> None:
-    """Decode files that no other thread has taken, until there are none.
+    """Decode files that no other thread has taken, until none are left.
 
     Args:
-        files: all of them.
+        files: all files of the batch.
         channels, reverse: the output's number of channels, and whether their order is reversed.
         smooth: as for :func:`decode_scan`.
-        most_scans: the largest number of scan markers; libraries decode files with more.
-        taken: how many files the threads have taken; int64 of shape (1,).
-        decoded: set for each file that was.
-        bench: of this thread.
+        most_scans: the largest number of scan markers; files with more are left to libraries.
+        taken: the number of files that threads have taken; int64 of shape (1,).
+        decoded: set for each file that was decoded.
+        bench: this thread's scratch memory.
     """
     turn = counted(taken)
     while turn < files.order.size:
@@ -257,13 +257,13 @@ def decode_files_for_chain(
     decoded: np.ndarray,
     bench: Bench,
 ) -> None:
-    """Decode files that no other thread has taken, and have the core compute a sample from each, until none is left.
+    """Decode files that no other thread has taken, and make the core compute a sample from each, until none are left.
 
     Args:
-        files, channels, reverse, most_scans, taken, bench: as for :func:`decode_files`; targets are set.
-        chain: the addresses that :meth:`~penstock.core.chains.Chain.places` tells.
-        parts: the address of a ``PART`` for each file, of ``part_bytes``; the address of the pixels is set.
-        pixels: where this thread decodes each file to.
+        files, channels, reverse, most_scans, taken, bench: as for :func:`decode_files`; ``files.targets`` are set here.
+        chain: the addresses that :meth:`~penstock.core.chains.Chain.places` returns.
+        parts: the address of a ``PART`` for each file, of ``part_bytes``; the address of its pixels is set here.
+        pixels: the address at which this thread decodes each file.
         decoded: set for each sample that was computed.
     """
     run, header, table = chain
@@ -299,7 +299,7 @@ def has_restarts(place: int, size: int, segments: Segments) -> bool:
 
 @kernel
 def read_numbered(files: Files, number: int, most_scans: int, bench: Bench) -> tuple[bool, Scan]:
-    """Return the scan of one of a batch's files, and whether it and the region are supported."""
+    """Return whether one of a batch's files and its region are supported, and the file's scan."""
     place, size = files.places[number], files.sizes[number]
     height, width = files.headers[number, 0], files.headers[number, 1]
     wanted = files.regions[number]
@@ -307,7 +307,7 @@ def read_numbered(files: Files, number: int, most_scans: int, bench: Bench) -> t
     end, scan = read_scan(place, size, height, width, files.scales[number], region, bench.segments, bench.data)
     supported = end > 0 and files.regions[number, COLUMNS] >= LANES
     if supported:
-        # Between these, there are no other markers than those of restarts.
+        # The scan in between has no markers but those of restarts.
         encoded, start = bytes_at(place, size), bench.segments.numbers[START]
         scans = count_markers(encoded[:start], _START_OF_SCAN) + count_markers(encoded[end:], _START_OF_SCAN)
         supported = scans <= most_scans

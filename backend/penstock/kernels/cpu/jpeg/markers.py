@@ -1,4 +1,4 @@
-"""Searches JPEG files for markers."""
+"""Searches for markers in JPEG files."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 
 from penstock.kernels.cpu.options import OPTIONS, kernel, njit
 
-# Bytes scanned at a time: few enough that a byte can count them, which lets LLVM vectorize the loop.
+# The number of bytes scanned at a time: so few that a byte can count them, which lets LLVM vectorize the loop.
 _BLOCK = 64
 _PREFIX = np.uint8(0xFF)
 
 
 @njit(inline="always", **OPTIONS)
 def _ends_scan(code: np.uint8) -> np.bool_:
-    """Return whether a byte after the prefix is a marker that ends a scan: not stuffing, fill or a restart."""
+    """Return whether a byte after the prefix makes a marker that ends a scan: no stuffing, fill byte or restart."""
     return (code != np.uint8(0)) & (code != _PREFIX) & (np.uint8(np.uint8(code) - np.uint8(0xD0)) > np.uint8(7))
 
 

@@ -7,19 +7,19 @@ import numpy as np
 from penstock.kernels.cpu.jpeg.batches import columns_of
 from penstock.kernels.cpu.options import brief, inner, kernel
 
-# The bytes of a block.
+# The size in bytes of a block's coefficients and of its samples.
 _COEFFICIENTS, _SAMPLES = 128, 64
 _ALIGNMENT = 256
 
 
 @kernel
 def fill_sizes(blocks: np.ndarray, windows: np.ndarray, channels: int, sizes: np.ndarray, samples: np.ndarray) -> None:
-    """Fill in how many bytes coefficients and samples of images take.
+    """Fill in the sizes in bytes of images' coefficients and samples.
 
     Args:
-        blocks: of each image.
-        windows: of the pixels: top, left, height and width, in rows.
-        channels: the number of channels of pixels that replace the coefficients; 0: there are none.
+        blocks: the number of blocks of each image.
+        windows: the windows of pixels: top, left, height and width, in rows.
+        channels: the number of channels of the pixels that are written over the coefficients; 0: there are none.
         sizes, samples: int64 arrays to fill.
     """
     for index in range(len(blocks)):
@@ -30,15 +30,15 @@ def fill_sizes(blocks: np.ndarray, windows: np.ndarray, channels: int, sizes: np
 
 @kernel
 def cut(sizes: np.ndarray, first: int, last: int, most: int, shares: np.ndarray) -> int:
-    """Cut items of these sizes, from ``first`` to ``last``, into about equal shares, of ``most`` at most.
+    """Cut items of these sizes, from ``first`` to ``last``, into shares of about equal size, at most ``most``.
 
-    Shares may be larger if a single item takes more than half of that.
+    A share may be larger if a single item takes more than half of that.
 
     Args:
-        shares: receives where each begins and ends, in rows; with room for as many as there are things.
+        shares: filled with the begin and end of each share, in rows; with room for as many as there are items.
 
     Returns:
-        How many shares there are.
+        The number of shares.
     """
     total, largest = 0, 0
     for index in range(first, last):
@@ -71,20 +71,20 @@ def lay_out(
     rooms: np.ndarray,
     groups: np.ndarray,
 ) -> int:
-    """Lay out parts of a batch, which use the same memory in turn: coefficients, then samples.
+    """Lay out the parts of a batch in memory that they use one after the other: coefficients, then samples.
 
     Args:
-        sizes: bytes of the images' coefficients; int64.
-        samples: bytes of their samples; int64.
+        sizes: the size in bytes of each image's coefficients; int64.
+        samples: the size in bytes of each image's samples; int64.
         parts: the begin and end of each part, in rows.
-        most: bytes of samples that are in memory at a time.
-        sources, planes: receive where each image's coefficients and samples lie in the memory.
-        rooms: receives the bytes that each part needs.
-        groups: receives where the images begin and end whose samples are in memory together, in rows; with room for as many as
-            there are images.
+        most: the largest number of bytes of samples that are in memory at a time.
+        sources, planes: filled with the offsets in the memory of each image's coefficients and samples.
+        rooms: filled with the number of bytes that each part needs.
+        groups: filled with the begin and end of each group of images whose samples are in memory together, in rows; with room for as many
+            as there are images.
 
     Returns:
-        How many groups there are.
+        The number of groups.
     """
     count = 0
     for part in range(len(parts)):
@@ -120,7 +120,7 @@ def plan_parts(
     parts: np.ndarray,
     groups: np.ndarray,
 ) -> tuple[int, int, int]:
-    """Cut a batch into parts whose coefficients take ``most`` bytes, and lay them out.
+    """Cut a batch into parts whose coefficients take at most ``most`` bytes, and lay them out.
 
     Args:
         memory: the scans' memory.
@@ -129,7 +129,7 @@ def plan_parts(
         most_samples, sources, planes, rooms, groups: as for :func:`lay_out`.
 
     Returns:
-        How many parts and groups there are, and the bytes that the largest part needs.
+        The number of parts, the number of groups, and the number of bytes that the largest part needs.
     """
     fill_sizes(columns_of(memory, len(windows)).blocks, windows, channels, sizes, samples)
     count = cut(sizes, 0, len(windows), most, parts)
@@ -146,15 +146,15 @@ def _fill_step(step: np.record, number: int, begin: int, end: int) -> None:
 def fill_steps(
     parts: np.ndarray, groups: np.ndarray, before: int, of_groups: int, of_parts: int, steps: np.ndarray
 ) -> int:
-    """Fill in the launches for parts one after the other; return the number of steps.
+    """Fill in the launches for one part after the other; return the number of steps.
 
     Args:
         parts, groups: as for :func:`lay_out`.
-        before: the number of the launch's descriptors that precede all others; 0: there is none. Each part begins with
-            the next one.
-        of_groups: how many launches there are for each of its groups, after that one.
-        of_parts: how many there are for it at the end.
-        steps: to fill: a ``GPU_STEP`` for each.
+        before: the number of descriptors of a launch of the first kernel before all parts; 0: there is no such launch. Each part begins
+            with a launch of the next kernel.
+        of_groups: the number of launches for each group of a part, after that one.
+        of_parts: the number of launches for each part, after those of its groups.
+        steps: filled with a ``GPU_STEP`` for each launch.
     """
     made, group, first = 0, 0, 0
     if before > 0:
@@ -185,7 +185,7 @@ class Parts:
         most, most_samples: as for :func:`plan_parts`.
 
     Attributes:
-        room: the bytes that the largest part needs.
+        room: the number of bytes that the largest part needs.
     """
 
     def __init__(self, scans: np.ndarray, windows: np.ndarray, channels: int, most: int, most_samples: int) -> None:
@@ -205,7 +205,7 @@ class Parts:
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The starts of each image's coefficients and samples in memory; the parts and groups, as for
+        """The offsets of each image's coefficients and samples in memory, and the parts and groups, as for
         :func:`fill_steps`.
         """
         return self._sources, self._planes, self._parts, self._groups
@@ -217,7 +217,7 @@ class Parts:
         return len(self._parts) * (1 + is_followed) + len(self._groups) * of_groups + is_followed
 
     def halve(self) -> None:
-        """Reduce the memory needed, if possible: split the largest parts in two, or leave out those of one image."""
+        """Reduce the memory needed, if possible: split the largest parts in two; leave out those that consist of one image."""
         smaller: list[tuple[int, int]] = []
         for (first, last), room in zip(self._parts.tolist(), self._rooms.tolist()):
             middle = (first + last) // 2

@@ -2,7 +2,7 @@
 
 Source: ITU-T T.81, annex G (progressive coding).
 
-A file that a decoder might warn of, or whose coefficients are incomplete, is decoded by a library.
+Files of which a decoder might warn, or whose coefficients are incomplete, are left to libraries.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from penstock.kernels.cpu.simd_integers import count_bits, put, rarely, trailing
 
 _UNKNOWN = -1
 _MAX_DC_LEVEL = 13
-# The DC coefficient is stored elsewhere, so invalid and unneeded values are written to its position.
+# DC coefficients are stored elsewhere, so this position can receive invalid and unneeded values.
 _NOWHERE = 0
 _ORDER = order_of(PLACES, _NOWHERE)
 _ONE = np.uint64(1)
@@ -73,13 +73,13 @@ class _Pass(NamedTuple):
     """A scan ready to be read.
 
     Attributes:
-        data, ends: the data and ends from ``copy_scan``.
+        data, ends: as from ``copy_scan``.
         interval: units between restarts.
-        components: those that it has; int64.
-        first, last: the coefficients that it tells, in zig-zag order.
-        level: the number of their lowest bit that it tells.
+        components: the numbers of its components; int64.
+        first, last: the range of its coefficients, in zig-zag order.
+        level: the number of the lowest bit that it encodes.
         refines: whether an earlier scan had higher bits.
-        tables: the offset of each component's code table, or, without codes, 0.
+        tables: the offset of each component's code table; 0 if it needs none.
     """
 
     data: np.ndarray
@@ -95,14 +95,14 @@ class _Pass(NamedTuple):
 
 @inner
 def read_coefficients(encoded: np.ndarray, segments: Segments, data: np.ndarray, coefficients: Coefficients) -> int:
-    """Read all scans; return where the image ends, or 0 for damaged data and data that a library has to decode.
+    """Read all scans; return where the image ends, or 0 if the data are damaged, or have to be left to a library.
 
     Args:
         encoded: the file; uint8.
-        segments: the segments up to the first scan. Their start of the scan is then the image's end: nothing but scans
+        segments: the segments up to the first scan. Afterwards, their ``START`` is the end of the image, as nothing but scans
             precedes that.
         data: scratch memory for a scan.
-        coefficients: zeros, to fill.
+        coefficients: filled; zeros before.
     """
     count, numbers = segments.numbers[COMPONENTS], segments.numbers
     levels = np.full((MAX_COMPONENTS, FULL), _UNKNOWN, np.int64)
@@ -152,7 +152,7 @@ def read_coefficients(encoded: np.ndarray, segments: Segments, data: np.ndarray,
 
 @inner
 def _choose_components(header: np.ndarray, segments: Segments, components: np.ndarray) -> int:
-    """Fill in which components a scan has, in the order of the image; return how many, or 0 if that is not valid."""
+    """Fill in the components of a scan, in the order of the image; return their number, or 0 if they are not valid."""
     if header.size < 6:
         return 0
     count, known = int(np.int64(header[0])), segments.numbers[COMPONENTS]
@@ -171,7 +171,7 @@ def _choose_components(header: np.ndarray, segments: Segments, components: np.nd
 
 @inner
 def _advance(levels: np.ndarray, components: np.ndarray, first: int, last: int, before: int, level: int) -> bool:
-    """Record the bits that a scan contains; return whether they are the next to come."""
+    """Record the bits that a scan encodes; return whether these are the next bits of its coefficients."""
     if first > last or last >= FULL or (first == 0) != (last == 0) or (first > 0 and components.size != 1):
         return False
     if level > (LEVELS if first > 0 else _MAX_DC_LEVEL) or (before != 0 and before != level + 1):
@@ -188,7 +188,7 @@ def _advance(levels: np.ndarray, components: np.ndarray, first: int, last: int, 
 
 @inner
 def _units(segments: Segments, coefficients: Coefficients, components: np.ndarray) -> int:
-    """Return how many units a scan of these components has."""
+    """Return the number of units in a scan of these components."""
     if components.size == 1:
         plane = coefficients.planes[components[0]]
         return plane[BLOCKS_ACROSS] * plane[BLOCKS_DOWN]
@@ -198,7 +198,7 @@ def _units(segments: Segments, coefficients: Coefficients, components: np.ndarra
 
 @inner
 def _units_of_image(segments: Segments) -> tuple[int, int]:
-    """Return how many units an image has across and down."""
+    """Return the number of units of an image across and down."""
     across, down, count = 1, 1, segments.numbers[COMPONENTS]
     for c in range(count):
         across, down = max(across, segments.components[c, ACROSS]), max(down, segments.components[c, DOWN])
@@ -208,13 +208,13 @@ def _units_of_image(segments: Segments) -> tuple[int, int]:
 
 @njit(inline="always", **OPTIONS)
 def _consumed(place: np.uint64, count: np.uint64) -> np.int64:
-    """Return the number of bytes read, including a partial one."""
+    """Return the number of bytes consumed, including a partial one."""
     return np.int64(place - (count >> np.uint64(3)))
 
 
 @inner
 def _read_direct(scan: _Pass, segments: Segments, coefficients: Coefficients) -> bool:
-    """Read a scan of DC coefficients, or of one bit of each; return False for damaged data."""
+    """Read a scan that encodes DC coefficients, or one more bit of each; return False for damaged data."""
     direct, tables, data = pointer(coefficients.direct), pointer(segments.tables), pointer(scan.data)
     predicted = np.zeros(MAX_COMPONENTS, np.int64)
     together = scan.components.size > 1
@@ -264,7 +264,7 @@ def _read_direct(scan: _Pass, segments: Segments, coefficients: Coefficients) ->
 
 @inner
 def _order_up_to(last: int) -> np.ndarray:
-    """Return where coefficients are put, up to the last one of a scan."""
+    """Return where to store coefficients; those beyond the last one of a scan go to ``_NOWHERE``."""
     order = _ORDER.copy()
     order[last + 1 :] = _NOWHERE
     return order
@@ -272,7 +272,7 @@ def _order_up_to(last: int) -> np.ndarray:
 
 @njit(inline="always", **OPTIONS)
 def _place_of(plane: np.ndarray, row: int, column: int) -> int:
-    """Return the position of the coefficients of a block; -1: they are not stored."""
+    """Return the position of a block's coefficients; -1 if they are not stored."""
     y, x = row - plane[FIRST_ROW], column - plane[FIRST_COLUMN]
     if y < 0 or y >= plane[KEPT_ROWS] or x < 0 or x >= plane[KEPT_COLUMNS]:
         return -1
@@ -281,13 +281,13 @@ def _place_of(plane: np.ndarray, row: int, column: int) -> int:
 
 @njit(inline="always", **OPTIONS)
 def _read_run(bits: np.uint64, size: np.uint64) -> np.int64:
-    """Return how many further blocks end with a code, from the bits that follow it."""
+    """Return how many further blocks end here, from the bits after an end-of-block code."""
     return (np.int64(1) << np.int64(size)) - 1 + np.int64((bits >> _ONE) >> (np.uint64(63) - size))
 
 
 @inner
 def _read_band(scan: _Pass, all_tables: np.ndarray, coefficients: Coefficients) -> bool:
-    """Read a scan that first encodes AC coefficients; return False for damaged data."""
+    """Read a scan that encodes AC coefficients for the first time; return False for damaged data."""
     plane, order = coefficients.planes[scan.components[0]], _order_up_to(scan.last)
     dropped = np.full_like(order, _NOWHERE)
     data, codes = pointer(scan.data), pointer_at(pointer(all_tables), scan.tables[0])
@@ -356,7 +356,7 @@ def _read_band(scan: _Pass, all_tables: np.ndarray, coefficients: Coefficients) 
 
 @njit(inline="always", **OPTIONS)
 def _told(codes: types.CPointer, entry: np.uint64, reached: np.uint64, ends: np.uint64) -> np.uint64:
-    """Return which coefficients an entry makes nonzero."""
+    """Return a mask of the coefficients that an entry makes nonzero."""
     _, steps, size, second = first_code(codes, entry)
     is_second = np.uint64(second != np.uint64(0))
     return (size & _ONE) << (reached + steps) | is_second << (ends & np.uint64(63))
@@ -425,7 +425,7 @@ def _read_corrections(scan: _Pass, all_tables: np.ndarray, coefficients: Coeffic
     return True
 
 
-# The most bits that can be read once a word is refilled.
+# The largest number of bits that can be read after a refill.
 _MOST_BITS = 56
 
 
@@ -433,7 +433,9 @@ _MOST_BITS = 56
 def _read_bits(
     data: types.CPointer, place: np.uint64, bits: np.uint64, count: np.uint64, wanted: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Read a bit for each one in a word, from the lowest on; return the reader, and the word with those bits instead."""
+    """Read a bit for each one in the word ``wanted``, from the lowest on; return the reader, and the word with the read bits in their
+    places.
+    """
     told, left = np.uint64(0), wanted
     while left != np.uint64(0):
         place, bits, count = refilled(data, place, bits, count)
@@ -443,7 +445,7 @@ def _read_bits(
         left ^= part
         taken, coming = count_bits(part), bits
         while part != np.uint64(0):
-            # Two at a time: their number cannot be predicted.
+            # Two at a time: the number of iterations is unpredictable, so fewer are better.
             lowest = part & (~part + _ONE)
             told |= lowest & (~(coming >> np.uint64(63)) + _ONE)
             part ^= lowest

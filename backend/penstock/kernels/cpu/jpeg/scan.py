@@ -1,4 +1,4 @@
-"""Decodes the one scan of a baseline JPEG, or a region of it; or a region of a progressive one from its coefficients.
+"""Decodes the one scan of a baseline JPEG, or a region of it; also a region of a progressive JPEG, from its coefficients.
 
 Source: ITU-T T.81, annexes A.2 (the order of the data) and F.2 (decoding).
 """
@@ -45,7 +45,7 @@ def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) 
         ends: receives the positions in ``scan`` where restart intervals end; the last one ends the scan.
 
     Returns:
-        Where the next marker is in the file; 0 unless there are as many intervals as ``ends`` has elements before that.
+        The position of the marker at the end of the scan; 0 unless there are as many intervals before it as ``ends`` has elements.
     """
     here, there, interval = start, 0, 0
     while here + 1 < data.size:
@@ -92,16 +92,16 @@ class Scan(NamedTuple):
     """A scan ready to be decoded.
 
     Attributes:
-        data, ends: the data and ends from :func:`copy_scan`.
+        data, ends: as from :func:`copy_scan`.
         interval: units between restarts.
         tables: the code tables, contiguous; uint64.
         dc_tables, ac_tables: the offset of each component's tables in ``tables``; int64 of shape (components,).
         quantizers: each component's quantizers, in rows of 64; int16.
-        across, down: the horizontal and vertical subsampling of chroma: 1 or 2, or 4 and 1; 1 for a single component.
+        across, down: the horizontal and vertical subsampling of chroma: 1 or 2 each, or 4 and 1; 1 and 1 for a single component.
         height, width: the height and width of the reduced image.
-        size, chroma_size: the rows and columns of samples for each block of the first component, and of the others: 8, or a
+        size, chroma_size: the rows and columns of samples in each block of the first component, and of the others: 8, or a
             smaller power of two to reduce the image.
-        coefficients: the progressive image's coefficients, whose ``data`` are not read any more; otherwise empty.
+        coefficients: a progressive image's coefficients, with which ``data`` are no longer needed; otherwise empty.
     """
 
     data: np.ndarray
@@ -127,10 +127,10 @@ class Memory(NamedTuple):
         reader: the state of the bit reader, and its position in the restart intervals.
         predicted: the DC coefficient of each component's last block.
         layout: the layout of the blocks of one unit; see :func:`_lay_out`.
-        coefficients, reached: the blocks of one unit, from :func:`decode_block`; the coefficients in pairs of blocks.
+        coefficients, reached: the results of :func:`decode_block` for the blocks of one unit; coefficients are in pairs of blocks.
         quantizers: the quantizers of the blocks of one unit, in the order of the coefficients.
-        planes: a strip, and room for a block at the end.
-        blue, red: a row of chroma, weighted.
+        planes: a strip, and scratch memory for a block at the end.
+        blue, red: a row of weighted chroma.
     """
 
     reader: np.ndarray
@@ -145,18 +145,18 @@ class Memory(NamedTuple):
 
 
 PLACE, BITS, COUNT, _LEFT, _RESTARTS = range(5)
-"""Elements of a reader."""
+"""Elements of the reader."""
 _COMPONENT, _DC, _AC, _START, _BEGIN, _STEP, _STRIDE, _SIZE = range(8)
 _COLUMNS = 8
 """The number of columns of a layout, a power of two."""
 _COMPONENTS = 3
-# Blocks are transformed in pairs, and a single one with a block of zeros after it.
+# Blocks are transformed in pairs; a single one is paired with a block of zeros.
 _MAX_BLOCKS, _MAX_PAIRS = 6, 3
 _NOWHERE = PAIR
 _PAIR = PAIR + 2 * OTHER
-"""The distance from pair to pair; ignored coefficients go after those of both blocks."""
+"""The distance from pair to pair; ignored coefficients are written after those of both blocks."""
 _KEPT, _DROPPED = order_of(PLACES, _NOWHERE), order_of(np.full_like(PLACES, _NOWHERE), _NOWHERE)
-# Two rows more for upsampled chroma.
+# The last two rows are for upsampled chroma.
 _WIDEST_UNIT, _ROWS_OF_STRIP = 32, 17 + 9 + 9 + 2
 MAX_UNIT_ROWS = 16
 """The number of rows of pixels in the tallest units."""
@@ -183,16 +183,16 @@ class _Strip(NamedTuple):
     """A row of units as samples, preceded by the last row of samples of the one above.
 
     Attributes:
-        first, last: its columns of units.
+        first, last: the first and last column of units.
         stride, chroma_stride: the distance from row to row of luma and of chroma, in samples.
-        blue, red: the starts of their planes.
-        spare: scratch memory for two rows of chroma.
+        blue, red: the offsets of the chroma planes.
+        spare: the offset of scratch memory for two rows of chroma.
         grey: whether there is no chroma.
-        unit_height, unit_width: the pixels of a unit.
-        chroma_size: the rows and columns of chroma samples of a unit.
-        across, down: the remaining subsampling of chroma once blocks are transformed.
-        is_repeated: whether chroma samples are repeated, and not smoothed.
-        chroma_columns, chroma_rows: the chroma columns and rows of the strip, and of the image, where there are
+        unit_height, unit_width: the size of a unit in pixels.
+        chroma_size: the rows and columns of chroma samples in a unit.
+        across, down: the subsampling of chroma that remains after blocks are transformed.
+        is_repeated: whether chroma samples are repeated instead of smoothed.
+        chroma_columns, chroma_rows: the number of chroma columns of the strip, and of chroma rows of the image, that have
             samples.
     """
 
@@ -215,7 +215,7 @@ class _Strip(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """The start offsets of arrays: counting references to the arrays in each row would take a twelfth of the time.
+    """Pointers to arrays: counting references to the arrays in each row would take a twelfth of the time.
 
     Attributes:
         planes, blue, red: as in :class:`Memory`.
@@ -233,9 +233,9 @@ class Strips(NamedTuple):
 
     Attributes:
         strip: the values that strips share.
-        blocks, used: the number of blocks of a unit, and how many of them the region needs.
-        begin: the row of units to begin with: the last one before the region that begins with a restart.
-        first, last: the rows of units that it needs.
+        blocks, used: the number of blocks in a unit, and how many of them the region needs.
+        begin: the row of units at which decoding begins: the last one up to ``first`` that begins with a restart.
+        first, last: the first and last row of units that the region needs.
         top, left, rows, columns, channels: the position and shape of its pixels.
     """
 
@@ -260,7 +260,7 @@ def decode_scan(
 
     Args:
         scan: a :class:`Scan`.
-        memory: the memory for images at least as wide.
+        memory: memory for images at least as wide.
         top, left: the region's first row and column.
         output: receives the region; uint8 of shape (H, W, C), contiguous, at least ``LANES`` wide. With one channel for
             three components, only luma is decoded.
@@ -279,13 +279,13 @@ def decode_scan(
 
 @njit(inline="always", **OPTIONS)
 def units_of_region(start: int, count: int, size: int, unit: int, sampling: int) -> tuple[int, int]:
-    """Return the first and the last unit that a region needs in one dimension: smooth chroma needs one pixel around it.
+    """Return the first and the last unit that a region needs in one dimension; smoothed chroma needs one more sample around it.
 
     Args:
-        start, count: the first of the region's pixels, and their number.
-        size: the image's size.
-        unit: pixels of a unit.
-        sampling: the subsampling of chroma samples.
+        start, count: the region's first pixel, and its number of pixels.
+        size: the image's size in pixels.
+        unit: the size of a unit in pixels.
+        sampling: the subsampling of chroma.
     """
     return max(start - sampling + 1, 0) // unit, min(start + count + sampling - 2, size - 1) // unit
 
@@ -299,7 +299,7 @@ def is_progressive(scan: Scan) -> bool:
 def begin_strips(
     scan: Scan, memory: Memory, top: int, left: int, rows: int, columns: int, channels: int, smooth: bool
 ) -> Strips:
-    """Prepare to decode a region, strip by strip: see :func:`decode_strip`."""
+    """Prepare to decode a region strip by strip; see :func:`decode_strip`."""
     unit_height, unit_width, chroma_size = scan.size * scan.down, scan.size * scan.across, scan.chroma_size
     across, down = unit_width // chroma_size, unit_height // chroma_size
     first_column, last_column = units_of_region(left, columns, scan.width, unit_width, across)
@@ -342,7 +342,7 @@ def begin_strips(
 
 @inner
 def decode_strip(scan: Scan, memory: Memory, strips: Strips, row: int) -> bool:
-    """Decode a row of units, from the first to the last one without gaps; return False for damaged data."""
+    """Decode a row of units; return False for damaged data. Rows must be decoded in order, from ``begin`` to ``last``."""
     if is_progressive(scan):
         return _transform_units(scan, memory, strips, row)
     return _decode_units(scan, memory, strips.strip, strips.blocks, strips.used if row >= strips.first else 0)
@@ -352,11 +352,11 @@ def decode_strip(scan: Scan, memory: Memory, strips: Strips, row: int) -> bool:
 def convert_strip(
     scan: Scan, memory: Memory, strips: Strips, row: int, done: int, pixels: np.ndarray, begin: int, reverse: bool
 ) -> int:
-    """Convert the rows of the region that a row of units completes; return how many rows are done then.
+    """Convert the rows of the region that a row of units completes; return the number of rows that are then done.
 
     Args:
-        done: how many were before.
-        pixels: receives them; uint8, contiguous, the region's row ``begin`` first.
+        done: the number of rows that were done before.
+        pixels: receives the rows; uint8, contiguous, beginning with the region's row ``begin``.
         reverse: whether the pixels are in BGR order.
     """
     if row < strips.first:
@@ -364,7 +364,7 @@ def convert_strip(
     strip, height, bottom = strips.strip, strips.strip.unit_height, strips.top + strips.rows
     planes = pointer(memory.planes)
     places = _Places(planes, pointer(memory.blue), pointer(memory.red), pointer(pixels))
-    # The last row of a strip needs chroma of the next.
+    # The last row of a strip needs chroma of the next strip.
     ready = bottom if row == strips.last else min((row + 1) * height - (strip.down - 1), bottom)
     for y in range(strips.top + done, ready):
         target = (y - strips.top - begin) * strips.columns
@@ -377,7 +377,7 @@ def convert_strip(
 
 @inner
 def is_complete(scan: Scan, memory: Memory, strips: Strips) -> bool:
-    """Return whether an interval that ends with the last row of units that was read has no more data."""
+    """Return whether the data end where they should; True if the last row of units read ends neither an interval nor the image."""
     is_last = strips.last == (scan.height - 1) // strips.strip.unit_height
     if is_progressive(scan) or not (is_last or memory.reader[_LEFT] == 0):
         return True
@@ -386,7 +386,7 @@ def is_complete(scan: Scan, memory: Memory, strips: Strips) -> bool:
 
 @njit(inline="always", **OPTIONS)
 def begin_reading(scan: Scan, memory: Memory, restarts: int) -> None:
-    """Move the reader to the start of an interval, after this number of restarts."""
+    """Move the reader to the start of the interval after this number of restarts."""
     memory.reader[:] = 0
     begin = scan.ends[restarts - 1] if restarts > 0 else 0
     _read_from(pointer(scan.data), np.uint64(begin), pointer(memory.reader))
@@ -399,7 +399,7 @@ def begin_reading(scan: Scan, memory: Memory, restarts: int) -> None:
 def begin_unit(
     data: types.CPointer, ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer
 ) -> bool:
-    """Restart if a unit is the first of an interval; return False if the one before does not end there."""
+    """Restart if a unit is the first of an interval; return False if the previous interval's data do not end there."""
     if at(reader, _LEFT) == 0 and not _restart(data, ends, interval, reader, predicted):
         return False
     put(reader, _LEFT, at(reader, _LEFT) - np.uint64(1))
@@ -408,7 +408,7 @@ def begin_unit(
 
 @njit(inline="always", **OPTIONS)
 def is_beyond(ends: types.CPointer, reader: types.CPointer) -> bool:
-    """Return whether more was read than the interval has."""
+    """Return whether more data were read than the interval has."""
     return _consumed(reader) > at(ends, at(reader, _RESTARTS))
 
 
@@ -420,7 +420,7 @@ def at_end(scan: Scan, memory: Memory) -> bool:
 
 @njit(inline="always", **OPTIONS)
 def _consumed(reader: np.ndarray | types.CPointer) -> np.int64:
-    """Return the number of bytes read, including a partial one."""
+    """Return the number of bytes consumed, including a partial one."""
     return np.int64(at(reader, PLACE) - (at(reader, COUNT) >> np.uint64(3)))
 
 
@@ -433,7 +433,7 @@ def put_reader(reader: types.CPointer, place: np.uint64, bits: np.uint64, count:
 
 @njit(inline="always", **OPTIONS)
 def _read_from(data: types.CPointer, place: np.uint64, reader: types.CPointer) -> None:
-    """Put the reader at a byte of the data, and read its first bits."""
+    """Move the reader to a byte of the data, and read its first bits."""
     after, bits, count = refilled(data, place, np.uint64(0), np.uint64(0))
     put_reader(reader, after, bits, count)
 
@@ -442,7 +442,7 @@ def _read_from(data: types.CPointer, place: np.uint64, reader: types.CPointer) -
 def _restart(
     data: types.CPointer, ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer
 ) -> bool:
-    """Continue with the next interval; return False if this one does not end here."""
+    """Continue with the next interval; return False if the data of this one do not end here."""
     restarts = np.int64(at(reader, _RESTARTS))
     if _consumed(reader) != at(ends, restarts):
         return False
@@ -456,22 +456,20 @@ def _restart(
 
 @njit(inline="always", **OPTIONS)
 def _known(reached: np.uint64) -> np.int64:
-    """Return how many coefficients of a block may be nonzero."""
+    """Return the number of coefficients of a block that may be nonzero, in zig-zag order."""
     return np.int64(reached) - ENDED + 1 if reached >= ENDED else np.int64(FULL)
 
 
 @inner
 def _lay_out(scan: Scan, memory: Memory, strip: _Strip, channels: int) -> tuple[int, int]:
     """Describe the blocks of a unit, a row for each: its component and code tables, the offset of its coefficients, the
-    offset in the strip of its samples in the first unit, the distance from unit to unit, and from row to row, and the
-    number of rows.
+    offset in the strip of its samples for the first unit, the distances from unit to unit and from row to row, and the
+    number of rows. Also order the quantizers of the blocks.
 
-    Blocks of a pair have the same size.
-
-    Orders their quantizers, too.
+    The two blocks of a pair have the same size.
 
     Returns:
-        How many blocks a unit has, and how many of them are needed. The samples of others go where nothing else is.
+        The number of blocks in a unit, and how many of them are needed. Samples of the others are written to scratch memory.
     """
     lumas, components, layout, size = scan.across * scan.down, scan.dc_tables.size, memory.layout, scan.size
     blocks = lumas + components - 1
@@ -497,7 +495,7 @@ def _lay_out(scan: Scan, memory: Memory, strip: _Strip, channels: int) -> tuple[
 
 @njit(inline="always", **OPTIONS)
 def _order_quantizer(scan: Scan, memory: Memory, c: int, pair: int, other: int) -> None:
-    """Order a component's quantizer as the coefficients of a block in a pair are."""
+    """Order a component's quantizers like the coefficients of a block in a pair."""
     for k in range(FULL):
         memory.quantizers[pair * PAIR + other + PLACES[k]] = scan.quantizers[c * FULL + k]
 
@@ -531,10 +529,10 @@ def _transform_units(scan: Scan, memory: Memory, strips: Strips, row: int) -> bo
 
 @inner
 def _decode_units(scan: Scan, memory: Memory, strip: _Strip, blocks: int, used: int) -> bool:
-    """Decode a row of units, and compute the samples of the strip's units; return False for damaged data.
+    """Decode a row of units, and compute the samples of those in the strip; return False for damaged data.
 
     Args:
-        blocks: a unit's blocks.
+        blocks: the number of blocks in a unit.
         used: how many of them the strip needs.
     """
     reader, predicted, reached = pointer(memory.reader), pointer(memory.predicted), pointer(memory.reached)
@@ -602,10 +600,10 @@ def _convert_row(
     target: int,
     reverse: bool,
 ) -> None:
-    """Convert row ``y`` of the image, from column ``left`` on, which is in the current strip.
+    """Convert the pixels of row ``y`` of the image, which is in the current strip, from column ``left`` on.
 
     Args:
-        target: position of its first pixel.
+        target: the number of the row's first pixel in the output.
     """
     planes, pixels, down = places.planes, places.pixels, strip.down
     start = left - strip.first * strip.unit_width

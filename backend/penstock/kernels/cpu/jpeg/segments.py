@@ -19,27 +19,27 @@ _FRAME, _FRAME_OF_ANY_TABLES, _PROGRESSIVE_FRAME = 0xC0, 0xC1, 0xC2
 _TABLES, _QUANTIZERS, _INTERVAL, _SCAN = 0xC4, 0xDB, 0xDD, 0xDA
 _APP0, _APP14, _APP15, _COMMENT = 0xE0, 0xEE, 0xEF, 0xFE
 _TABLES_OF_A_CLASS, _AC = 4, 16
-# Code tables of DC and AC coefficients, and of AC coefficients in progressive files, whose symbols mean more.
+# The classes of code tables: for DC coefficients, for AC coefficients, and for those in progressive files, whose symbols differ.
 _CLASSES = 3
 MAX_COMPONENTS, _LARGEST_FACTOR = 3, 4
 
 
 class Segments(NamedTuple):
-    """The content of a file's segments; see :func:`memory_for_segments`.
+    """The contents of a file's segments; see :func:`memory_for_segments`.
 
     Attributes:
-        numbers: the values at ``HEIGHT``, ``WIDTH``, ``INTERVAL`` (units between restarts, or 0), ``START`` (of the
-            scan's data), ``COMPONENTS``, ``JFIF`` (whether it is one), ``ADOBE`` (the transform in Adobe's marker, or
-            -1), ``PROGRESSIVE`` (whether it is) and ``HEADER`` (the offset of the scan's header, after its length).
+        numbers: the values at ``HEIGHT``, ``WIDTH``, ``INTERVAL`` (units between restarts, or 0), ``START`` (the offset of the
+            scan's data), ``COMPONENTS``, ``JFIF`` (1 if there is such a marker), ``ADOBE`` (the transform in Adobe's marker, or
+            -1), ``PROGRESSIVE`` (1 or 0) and ``HEADER`` (the offset of the scan's header, after its length).
         components: the number, the horizontal and vertical factor, and the quantizer of each component.
         dc_tables, ac_tables: the offset of each component's code tables in ``tables``.
-        codes: the codes by class and number, as in the file: how many codes there are of 1 to 16 bits, and their
+        codes: the codes by class and number, as in the file: the numbers of codes of 1 to 16 bits, and the codes'
             symbols.
         factors: each component's quantizer, in rows.
         quantizers: the quantizers by number.
-        tables: the code tables, by class and number, once :func:`build_tables` has made those that the scan needs.
+        tables: the code tables, by class and number; :func:`build_tables` makes those that the scan needs.
         built: the codes from which they were made.
-        known: flags for the quantizers and code tables that the file has.
+        known: which quantizers and code tables the file has.
     """
 
     numbers: np.ndarray
@@ -58,7 +58,7 @@ HEIGHT, WIDTH, INTERVAL, START, COMPONENTS, JFIF, ADOBE, PROGRESSIVE, HEADER = r
 NUMBER, ACROSS, DOWN, _QUANTIZER = range(4)
 LENGTHS = 16
 CODES = LENGTHS + MAX_CODES
-"""The size of the codes of a table, in bytes; unused ones are 0."""
+"""The size in bytes of a table's codes; unused bytes are 0."""
 
 
 @kernel
@@ -84,7 +84,7 @@ def read_segments(data: np.ndarray, segments: Segments) -> bool:
 
     Args:
         data: the file; uint8.
-        segments: a :class:`Segments`, to fill. Reading stops before the header of a progressive file's scan.
+        segments: filled; the header of a progressive file's scan is not read.
     """
     numbers = segments.numbers
     numbers[:] = 0
@@ -95,7 +95,7 @@ def read_segments(data: np.ndarray, segments: Segments) -> bool:
 
 @kernel
 def read_more_segments(data: np.ndarray, position: int, segments: Segments) -> bool:
-    """Read the segments from ``position`` up to the next scan, like :func:`read_segments`."""
+    """Read the segments from ``position`` up to the next scan, as :func:`read_segments` does."""
     numbers = segments.numbers
     while position + 4 <= data.size and data[position] == _PREFIX:
         marker = data[position + 1]
@@ -180,8 +180,8 @@ def _read_quantizers(body: np.ndarray, segments: Segments) -> bool:
 
 @njit(inline="always", **OPTIONS)
 def _are_same(codes: np.ndarray, given: np.ndarray) -> bool:
-    """Return whether these are the codes of a table that was checked before; the bytes after them depend on their
-    number.
+    """Return whether codes are the same as those of a table, which were checked before. All of ``given`` is compared: its length follows
+    from the numbers of codes in it.
     """
     different = np.uint8(0)
     for i in range(min(codes.size, given.size)):
@@ -206,11 +206,11 @@ def _read_tables(body: np.ndarray, segments: Segments) -> bool:
         if kind >= _AC:
             number += (2 if is_progressive else 1) * _TABLES_OF_A_CLASS
         codes, given = segments.codes[number], body[start + 1 : end]
-        # Most files have the same codes as the one before.
+        # Most files have the same codes as the previous one.
         if not _are_same(codes, given):
             if not are_codes(lengths, given[LENGTHS:], kind < _AC, is_progressive):
                 return False
-            # A loop, since the text of an assignment's error would take seconds to compile.
+            # A loop: the error message of an array assignment would take seconds to compile.
             for i in range(codes.size):
                 codes[i] = given[i] if i < given.size else 0
         segments.known[_TABLES_OF_A_CLASS + number] = True
@@ -242,7 +242,7 @@ def _read_scan(body: np.ndarray, segments: Segments) -> bool:
 
 @kernel
 def build_tables(segments: Segments) -> None:
-    """Build the code tables that the scan needs, unless they were built before, from the same codes."""
+    """Build the code tables that the scan needs, except those that were already built from the same codes."""
     for c in range(segments.numbers[COMPONENTS]):
         for start in (segments.dc_tables[c], segments.ac_tables[c]):
             _build_table(segments, start // TABLE)
@@ -264,13 +264,13 @@ def _build_table(segments: Segments, number: int) -> None:
 
 @inner
 def find_table(segments: Segments, number: int, is_dc: bool, largest: int) -> int:
-    """Return the offset in ``tables`` of a code table of a progressive file, which is built if needed; -1 if there is
+    """Return the offset in ``tables`` of a code table of a progressive file, built if needed; -1 if there is
     no valid one.
 
     Args:
-        number: its number within its class.
+        number: the table's number within its class.
         is_dc: whether the table is for DC coefficients.
-        largest: the bits of the largest value that its symbols may tell.
+        largest: the largest size in bits of a value that its symbols may announce.
     """
     if number >= _TABLES_OF_A_CLASS:
         return -1
@@ -278,7 +278,7 @@ def find_table(segments: Segments, number: int, is_dc: bool, largest: int) -> in
     if not segments.known[_TABLES_OF_A_CLASS + number]:
         return -1
     codes = segments.codes[number]
-    # Symbols that are not used are zeros.
+    # Unused symbols are zeros.
     for i in range(LENGTHS, CODES):
         if codes[i] & 15 > largest:
             return -1
@@ -288,9 +288,9 @@ def find_table(segments: Segments, number: int, is_dc: bool, largest: int) -> in
 
 @inner
 def take_quantizers(segments: Segments) -> bool:
-    """Assign the quantizers read so far to the components; return whether none is missing.
+    """Copy the quantizers read so far to the components; return whether none is missing.
 
-    They are then no longer known, so they cannot identify later ones.
+    They are then marked as unknown, so that later ones can be detected; see :func:`has_quantizers`.
     """
     for c in range(segments.numbers[COMPONENTS]):
         quantizer = segments.components[c, _QUANTIZER]
@@ -304,7 +304,7 @@ def take_quantizers(segments: Segments) -> bool:
 
 @inner
 def has_quantizers(segments: Segments) -> np.bool_:
-    """Return whether quantizers were read since those of the components were copied."""
+    """Return whether quantizers were read after those of the components were copied."""
     return segments.known[:_TABLES_OF_A_CLASS].any()
 
 
@@ -314,9 +314,9 @@ _MIN_WIDTH_PIXELS = 6
 
 @kernel
 def find_sampling(segments: Segments) -> tuple[int, int]:
-    """Return the horizontal and vertical subsampling of chroma; 0, 0 if this is not decoded.
+    """Return the horizontal and vertical subsampling of chroma; 0, 0 if the image is not supported.
 
-    Supported are grey, and YCbCr to three channels or luma, with chroma subsampled by up to 2 in each direction, or by 4
+    Supported are grey images, and YCbCr ones, with chroma subsampled by up to 2 in each direction, or by 4
     horizontally.
     """
     components, numbers = segments.components, segments.numbers

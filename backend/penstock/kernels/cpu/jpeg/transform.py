@@ -1,8 +1,8 @@
-"""The inverse discrete cosine transform of 8x8 blocks, in integers, to as many pixels or to fewer.
+"""The inverse discrete cosine transform of 8x8 blocks, in integers, to 8x8 pixels or fewer.
 
 Source: C. Loeffler, A. Ligtenberg and G. Moschytz, "Practical fast 1-D DCT algorithms with 11 multiplications", ICASSP
     1989.
-Constants have 13 bits, and values between the two passes 2 bits more than the result, like in most JPEG decoders.
+Constants have 13 fractional bits, and values between the two passes 2 bits more than the result, as in most JPEG decoders.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from penstock.kernels.cpu.simd_integers import (
 
 _BITS, _BETWEEN = 13, 2
 _FIRST, _SECOND = _BITS - _BETWEEN, _BITS + _BETWEEN + 3
-"""The shift after each pass: together they divide by two factors of the square root of 8."""
+"""The shift after each pass: together, both also divide by 8, the product of the two passes' scale factors."""
 _MIDDLE = 128
 IN_FOUR_ROWS = 10
 """The number of coefficients, in zig-zag order, within the first four rows and columns."""
@@ -69,15 +69,15 @@ CONSTANTS = {
 """The constants of the GPU kernel for the same transform."""
 
 MAX_EXACT_BITS = 14
-"""The largest number of bits, without the sign, up to which decoders that add 16-bit numbers agree."""
+"""The largest number of bits, without the sign, for which decoders with 16-bit additions give the same results."""
 
 
-# The order of rows and of columns: products are of pairs of neighbouring numbers, and the first four suffice for blocks
+# The order of rows and of columns: products are computed for pairs of adjacent numbers, and the first four are enough for blocks
 # with few coefficients.
 _SEQUENCE = (0, 2, 1, 3, 4, 6, 5, 7)
 LANES = 16
 FULL_SIZE = 8
-"""The rows and columns of pixels of a block that is not reduced."""
+"""The number of rows and columns of pixels in a block that is not reduced."""
 PAIR = 128
 """The number of coefficients of two blocks."""
 OTHER = LANES // 2
@@ -87,7 +87,7 @@ OTHER = LANES // 2
 def _place(row: int, column: int) -> int:
     """Return the position of a coefficient of the first block of a pair.
 
-    A vector of 16 holds two rows and four columns, row by row within a column: first of one block, then of the other.
+    A vector of 16 holds four columns of two rows, column by column: first those of one block, then those of the other.
     """
     rows, second = divmod(_SEQUENCE.index(row), 2)
     columns, lane = divmod(_SEQUENCE.index(column), 4)
@@ -97,7 +97,7 @@ def _place(row: int, column: int) -> int:
 PLACES = np.array([_place(*divmod(number, 8)) for number in range(64)], np.uint8)
 """The positions of the coefficients of the first block of a pair."""
 
-# The offset of all pixels plus the rounding term, in the units of the first number of a row.
+# The offset of all pixels plus the rounding term, in units of the first number of a row.
 _ADDED = pair_of((_MIDDLE << _SECOND | 1 << (_SECOND - 1)) >> _BITS, 0)
 
 _Two = tuple[Vector, Vector]
@@ -107,7 +107,7 @@ _Eight = tuple[Vector, Vector, Vector, Vector, Vector, Vector, Vector, Vector]
 
 @njit(inline="always", **OPTIONS)
 def _joined(e: _Four, o: _Four, shift: int) -> _Eight:
-    """Combine the even and odd parts of the transform, shifted."""
+    """Combine the even and odd parts of the transform, and shift the results."""
     return (
         (e[0] + o[3]) >> shift,
         (e[1] + o[2]) >> shift,
@@ -122,10 +122,10 @@ def _joined(e: _Four, o: _Four, shift: int) -> _Eight:
 
 @njit(inline="always", **OPTIONS)
 def _transformed(p: _Four, half: int, shift: int) -> _Eight:
-    """Return the transform of four vectors of pairs, plus ``half``, shifted.
+    """Return the transform of eight numbers in four vectors of pairs, plus ``half``, shifted.
 
     Args:
-        p: the numbers 0 and 2, 1 and 3, 4 and 6, 5 and 7.
+        p: numbers 0 and 2, 1 and 3, 4 and 6, 5 and 7.
     """
     e = (
         weighted_pairs(p[0], _E02[0]) + half + weighted_pairs(p[2], _E46[0]),
@@ -160,7 +160,7 @@ def _transformed_few(p: _Two, half: int, shift: int) -> _Eight:
     return _joined(e, o, shift)
 
 
-# The transforms of four and of two numbers out of eight leave out high frequencies; half as many numbers halve their factor.
+# Transforms of eight numbers to four or two leave out high frequencies; halving the number of results halves the scale factor.
 _E4 = tuple(pair_of(2 * _ONE, sign * _fixed(1.847759065)) for sign in (1, -1))
 _E4_67 = tuple(pair_of(0, -sign * _fixed(0.765366865)) for sign in (1, -1))
 _O4_13 = (
@@ -178,7 +178,7 @@ _O2_57 = pair_of(_fixed(0.850430095), -_fixed(0.720959822))
 
 @njit(inline="always", **OPTIONS)
 def _to_four(p: _Four, half: int, shift: int) -> _Four:
-    """Return four numbers from vectors of pairs of eight, plus ``half``, shifted."""
+    """Transform eight numbers in vectors of pairs to four; return them plus ``half``, shifted."""
     e0 = weighted_pairs(p[0], _E4[0]) + half + weighted_pairs(p[2], _E4_67[0])
     e1 = weighted_pairs(p[0], _E4[1]) + half + weighted_pairs(p[2], _E4_67[1])
     o0 = weighted_pairs(p[1], _O4_13[0]) + weighted_pairs(p[3], _O4_57[0])
@@ -188,7 +188,7 @@ def _to_four(p: _Four, half: int, shift: int) -> _Four:
 
 @njit(inline="always", **OPTIONS)
 def _to_two(p: _Four, half: int, shift: int) -> _Two:
-    """Return two numbers from vectors of pairs of eight, plus ``half``, shifted."""
+    """Transform eight numbers in vectors of pairs to two; return them plus ``half``, shifted."""
     e = (weighted_pairs(p[0], _E2) << 1) + half
     o = weighted_pairs(p[1], _O2_13) + weighted_pairs(p[3], _O2_57)
     return (e + o) >> shift, (e - o) >> shift
@@ -211,9 +211,9 @@ def _packed(first: _Eight, second: _Eight) -> _Eight:
 
 @njit(inline="always", **OPTIONS)
 def _moved(rows: _Eight) -> Vector:
-    """Return the bits set in any of eight vectors, shifted by the safe ones: negative if one is out of range.
+    """Return a vector whose lanes are negative where a number of eight vectors is out of range: with 2^14 added, it is negative in 16 bits.
 
-    This follows from the results of the first pass: their sum of squares is 128 times that of the coefficients.
+    The results of the first pass suffice to judge this: their sum of squares is 128 times that of the coefficients.
     """
     safe = 1 << MAX_EXACT_BITS
     low = (rows[0] + safe) | (rows[1] + safe) | (rows[2] + safe) | (rows[3] + safe)
@@ -252,8 +252,8 @@ def transform_all(
 
     Args:
         c: the dequantized coefficients, in the order of ``PLACES``.
-        plane: a pointer to uint8: the memory for the pixels: the first rows at ``place`` and ``other_place``, then one
-            every ``stride`` and ``other_stride``.
+        plane: a pointer to uint8: the memory for the pixels. The first rows begin at ``place`` and ``other_place``, the next ones
+            ``stride`` and ``other_stride`` further on.
 
     Returns:
         A vector with a negative number if an intermediate result was out of range.
@@ -328,8 +328,8 @@ def transform_pair(
     Args:
         size: the rows and columns of pixels for each block: 8, 4, 2 or 1.
         blocks: a pointer to int16: the coefficients, in the order of ``PLACES``, from ``start`` on.
-        quantizers: a pointer to int16; their factors, in the same order, from ``base`` on.
-        known: how many coefficients of a block, in zig-zag order, may be nonzero.
+        quantizers: a pointer to int16: the quantizers of both blocks, in the same order, from ``base`` on.
+        known: the number of coefficients of a block, in zig-zag order, that may be nonzero.
     """
     c0 = _coefficients(blocks, start, quantizers, base)
     c2 = _coefficients(blocks, start + 32, quantizers, base + 32)
