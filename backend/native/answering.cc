@@ -13,7 +13,7 @@ namespace {
 
 // More threads would not copy faster: the GPU's bus and memory are the limit.
 constexpr size_t kMostThreads = 8;
-// Batches in an instance's line: more would take too much memory for answers.
+// Batches in an instance's line, besides the one being computed: more would take too much memory for answers.
 constexpr size_t kMostBatches = 2;
 
 size_t cores() {

@@ -1,4 +1,4 @@
-"""Numba kernels that release the GIL. Imported on first use, as they import numba.
+"""Kernels compiled by numba, most of which release the GIL; numba is imported only when one has to be compiled.
 
 Kernels of a single operator are next to it, in `_<name>_cpu.py`.
 """

@@ -50,7 +50,7 @@ def fill_rotations_3d(angles: np.ndarray, axes: np.ndarray, rotations: np.ndarra
 
 @kernel
 def fill_canvases(sizes: np.ndarray, rotations: np.ndarray, enclosing: np.ndarray, canvases: np.ndarray) -> bool:
-    """Fill the least extents that hold the rotated images, and the canvases; return whether all rotations are finite.
+    """Fill the smallest extents that hold the rotated images, and the canvases; return whether all rotations are finite.
 
     A canvas has the parity of the input extent that contributes most to it, which keeps centres on or between pixels.
     """

@@ -1,4 +1,4 @@
-"""Kernels for audio: frames, power, weighted sums of rows, filters, resampling. Float32 throughout; no GIL."""
+"""Kernels for audio: frames, power, weighted sums of rows, filters, resampling. All use float32 and release the GIL."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def spectral_power(spectrum: np.ndarray, magnitude: bool, out: np.ndarray) -> No
                     out[i, j] = math.sqrt(power) if magnitude else power
 
 
-# Columns summed at a time.
+# The number of columns that are summed at a time.
 COLUMNS = 32
 
 
 @njit(nogil=True)
 def used_widths(rows: int, weights: np.ndarray) -> np.ndarray:
-    """Return the length of each of the ``rows`` of weights up to the last nonzero one."""
+    """Return, for each of the ``rows`` of weights, its length up to the last nonzero weight."""
     width = weights.size // rows
     used = np.zeros(rows, np.int64)
     for i in range(weights.size):
@@ -89,7 +89,7 @@ def sum_rows(
     weights: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """See :func:`weighted_rows`; all arrays are flat, and ``widths`` come from :func:`used_widths`."""
+    """Compute :func:`weighted_rows`; all arrays are flat, and ``widths`` come from :func:`used_widths`."""
     width = weights.size // starts.size
     for m in range(starts.size):
         begin, end, row = m * width, m * width + at(widths, m), (at(starts, m) - m * width) * columns
@@ -119,7 +119,7 @@ def _weighted_rows(source: np.ndarray, columns: int, starts: np.ndarray, weights
 def weighted_rows(source: np.ndarray, starts: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
     """Compute ``out[m] = sum over k of weights[m, k] * source[starts[m] + k]``, up to each row's last nonzero weight.
 
-    All are contiguous, and float32 except ``starts``.
+    All arrays are contiguous, and float32 except ``starts``.
     """
     _weighted_rows(source.reshape(-1), source.shape[1], starts, weights.reshape(-1), out.reshape(-1))
 
@@ -152,7 +152,7 @@ def moving_power(signal: np.ndarray, window: int, reset_interval: int, out: np.n
         end, total = min(begin + interval, signal.size), 0.0
         for k in range(max(0, begin - window + 1), begin):
             total += _squared(signal, k)
-        # Only one addition is in the sum's dependency chain: of the difference between the element entering and the one
+        # The sum's dependency chain has only one addition for each element: of the difference between the element entering and the one
         # leaving.
         filled = min(max(window, begin), end)
         for i in range(begin, filled):
@@ -205,13 +205,13 @@ def sinc_phases(table: np.ndarray, lobes: int) -> np.ndarray:
     return np.stack([padded[phase : phase + 32 * stride : 32] for phase in range(33)])
 
 
-# Outputs whose positions are computed from one exact position, and of which sums are computed side by side.
+# The number of outputs whose positions are computed from one exact position, and of those whose sums are computed together.
 _BLOCK, _ABREAST = 256, 8
-# The most numbers in filters that are kept for later blocks.
+# The largest number of weights in filters that are kept for later blocks.
 _MAX_WEIGHTS = 1 << 16
-# More than the product of a position and a rounded ratio is off, in samples.
+# An upper bound, in samples, of the error of the product of a position and a rounded ratio.
 _ROUNDING_ERROR = 1e-9
-# Entries of a filter's table from one sample to the next.
+# The number of entries in a filter's table per input sample.
 _PER_SAMPLE = np.float32(32)
 
 
@@ -219,12 +219,12 @@ _PER_SAMPLE = np.float32(32)
 def _weights_at(
     flat: np.ndarray, stride: int, steps: np.ndarray, k: int, x: np.float32, center: np.float32, entry: int
 ) -> Vector:
-    """Return the weights of an output's taps from ``k`` on, between those in the table.
+    """Return the weights of an output's taps from ``k`` on, interpolated between entries of the table.
 
     Args:
         flat: the rows of :func:`sinc_phases`, of ``stride`` entries.
         steps: numbers from 0 on.
-        x: from the output to the first tap.
+        x: the distance from the output to the first tap, in samples.
         center: the middle of the table.
         entry: the entry before the first tap.
     """
@@ -249,12 +249,12 @@ def _fill_weights(
     """Compute the filters of some outputs, and the first sample that each reads.
 
     Args:
-        position: of the first output.
+        position: the position of the first output.
         scale, lobes, phases: as for :func:`resample`.
         count: the number of outputs.
         steps: numbers from 0 on.
-        firsts: int64 of shape (outputs,); output.
-        out: float32 of shape (outputs * taps,); output.
+        firsts: filled; int64 of shape (outputs,).
+        out: filled with the weights; float32 of shape (outputs * taps,).
     """
     center = np.float32(lobes * 32 + 1)
     flat, stride, taps = phases.ravel(), phases.shape[1], out.size // firsts.size
@@ -280,7 +280,7 @@ def _filter_one(signal: np.ndarray, place: int, weights: np.ndarray, begin: int,
 def _filter_eight(
     signal: np.ndarray, places: np.ndarray, begin: int, weights: np.ndarray, taps: int, line: np.ndarray
 ) -> None:
-    """Compute eight neighbouring outputs: eight sums side by side, each in the order of :func:`_filter_one`."""
+    """Compute eight adjacent outputs: eight sums side by side, each in the order of :func:`_filter_one`."""
     p0, p1, p2, p3 = at(places, begin), at(places, begin + 1), at(places, begin + 2), at(places, begin + 3)
     p4, p5, p6, p7 = at(places, begin + 4), at(places, begin + 5), at(places, begin + 6), at(places, begin + 7)
     a = b = c = d = e = f = g = h = zeros(TAPS_AT_A_TIME)
@@ -300,7 +300,7 @@ def _filter_eight(
 
 @inner
 def _repeats(scale: float, blocks: int) -> bool:
-    """Return whether one of the next blocks begins where the first one does, between two samples of the input."""
+    """Return whether one of the next blocks begins at the same distance from an input sample as the first one does."""
     for number in range(1, blocks + 1):
         position = number * _BLOCK * scale
         if abs(position - np.rint(position)) < _ROUNDING_ERROR:
@@ -312,7 +312,7 @@ def _repeats(scale: float, blocks: int) -> bool:
 def _resample_once(
     padded: np.ndarray, silence: float, scale: float, lobes: int, phases: np.ndarray, steps: np.ndarray, out: np.ndarray
 ) -> None:
-    """Same as :func:`_resample`, for ratios by which no filter is used twice."""
+    """Same as :func:`_resample`, for ratios with which no filter is used twice."""
     center = np.float32(lobes * 32 + 1)
     taps = (2 * lobes + TAPS_AT_A_TIME - 1) // TAPS_AT_A_TIME * TAPS_AT_A_TIME
     flat, stride = phases.ravel(), phases.shape[1]
@@ -375,7 +375,7 @@ def _resample(
 def resample(source: np.ndarray, scale: float, lobes: int, phases: np.ndarray, out: np.ndarray) -> None:
     """Resample (time, channels), float32: output ``i`` is at input position ``i * scale``; zeros outside.
 
-    The zeros of the sinc are the input's samples, even if the output has fewer.
+    The zeros of the sinc are one input sample apart, even if the output has fewer samples.
 
     Args:
         source: float32 values.

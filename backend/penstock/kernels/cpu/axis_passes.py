@@ -1,6 +1,6 @@
 """The passes of a separable resampling: their order, and the window and the weights of each output position.
 
-All of this is computed in single precision, operation for operation as DALI does, whose results depend on it.
+All of this is computed in single precision, operation for operation as in DALI, as results depend on the rounding.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ import numpy as np
 
 from penstock.kernels.cpu.options import inner, kernel
 
-# Filters, by their number in `DALIInterpType`; LINEAR is a triangle, too.
+# Filters, by their number in `DALIInterpType`. LINEAR is the same triangle as TRIANGULAR.
 NEAREST, LINEAR, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = range(6)
 # The radius of a filter that is not widened, in samples.
 _RADIUS = np.array([0, 1, 2, 3, 1, 1], np.float32)
-# The most taps of a filter.
+# The largest number of taps of a filter.
 MOST_TAPS = 8192
 _TWO_DEVIATIONS = np.float32(4 * math.sqrt(2.0))
-# Costs of a tap along each axis, the width first, and of an element between two passes.
+# The costs of a tap along each axis, the width first, and of an element between two passes.
 _COSTS = np.array([1.4, 1.0, 1.2], np.float32)
 _COST_OF_ELEMENT = np.float32(3)
 _ORDERS_OF_TWO = np.array(list(itertools.permutations(range(2))), np.int64)
 _ORDERS_OF_THREE = np.array(list(itertools.permutations(range(3))), np.int64)
 _HALF, _ONE, _TWO = np.float32(0.5), np.float32(1), np.float32(2)
 
-# Columns of the descriptors of passes: numbers in single precision, and whole ones.
+# Columns of the descriptors of passes: those in single precision, and the integers.
 ORIGIN, STEP, SCALE = range(3)
 OFFSET, LOW, HIGH, TAPS = range(4)
 RESTS = 4
@@ -35,7 +35,7 @@ RESTS = 4
 
 @kernel
 def lanczos3_value(distance: np.float32) -> np.float32:
-    """Return the Lanczos window of three lobes, by the C library's sine in single precision."""
+    """Return the value of the Lanczos window of three lobes, with the C library's sine in single precision."""
     if distance >= np.float32(3):
         return np.float32(0)
     return np.float32(_sinc(distance) * _sinc(np.float32(distance / np.float32(3))))
@@ -67,7 +67,7 @@ def _bounded(position: np.float32, size: int) -> np.int64:
 
 @inner
 def _fill_order(extents: np.ndarray, size_out: np.ndarray, taps: np.ndarray, order: np.ndarray) -> None:
-    """Choose the cheapest order of passes; of several, the first. Axes are numbered from the last one."""
+    """Choose the cheapest order of passes; if several are equally cheap, the first one. Axes are numbered from the last one."""
     axes = extents.size
     least = np.float32(np.inf)
     orders = _ORDERS_OF_TWO if axes == 2 else _ORDERS_OF_THREE
@@ -100,7 +100,7 @@ def fill_passes(
     singles: np.ndarray,
     wholes: np.ndarray,
 ) -> None:
-    """Describe the passes of an image of two or three axes.
+    """Describe the resampling passes of an image with two or three axes.
 
     Args:
         size_in, size_out: extents in samples.
@@ -108,10 +108,10 @@ def fill_passes(
         kinds: the filters.
         antialias: whether filters widen when an axis shrinks.
         entries: the number of entries of each filter's table.
-        order: filled: the axes in the order of passes.
-        singles: filled, float32 of shape (axes, 3): the window of output position 0 (of NEAREST: the edge of its pixel) from the offset
-            on, the step to the next position, and the entries of the filter's table for an input sample.
-        wholes: filled, int64 of shape (axes, 4): the offset, the range of positions that are read, and the number of taps.
+        order: filled with the axes in the order of passes.
+        singles: filled, float32 of shape (axes, 3): where the window of output position 0 begins, relative to the offset (for NEAREST: the
+            edge of its pixel), the step to the next position, and the number of entries in the filter's table per input sample.
+        wholes: filled, int64 of shape (axes, 4): the offset, the range of input positions that are read, and the number of taps.
     """
     axes = size_in.size
     # Numbered from the last axis, as in orders.
@@ -134,7 +134,7 @@ def fill_passes(
             anchor = np.float32(np.float32(last * _HALF) / scale)
         low = _bounded(np.floor(np.float32(min(begin, stop) - anchor)), size)
         high = _bounded(np.ceil(np.float32(np.float32(max(begin, stop) - anchor) + np.float32(count))), size)
-        # Regions outside the image read its edge.
+        # A region outside the image reads the image's edge.
         low = min(low, size - 1)
         high = max(high, low + 1)
         singles[axis, ORIGIN], singles[axis, SCALE], anchors[axis] = begin, scale, anchor
@@ -165,7 +165,7 @@ def window_start(output: int, origin: np.float32, step: np.float32, offset: int)
 
 @inner
 def _value(place: np.float32, table: np.ndarray) -> np.float32:
-    """Return a filter's value at a position in its table, interpolated between entries."""
+    """Return a filter's value at a position in its table, interpolated between entries; 0 outside the table."""
     if not (place > -_ONE and place < np.float32(table.size)):
         return np.float32(0)
     entry = np.int64(np.floor(place))
@@ -177,7 +177,7 @@ def _value(place: np.float32, table: np.ndarray) -> np.float32:
 
 @inner
 def _nearest(output: int, singles: np.ndarray, wholes: np.ndarray) -> np.int64:
-    """Return the input column nearest to an output column, which may lie beyond the edges."""
+    """Return the input column nearest to an output column; it may lie outside the input."""
     origin, step = singles[ORIGIN], singles[STEP]
     if step == _ONE:
         return np.int64(np.floor(np.float32(origin + _HALF))) + output + wholes[OFFSET]
@@ -189,13 +189,13 @@ def _nearest(output: int, singles: np.ndarray, wholes: np.ndarray) -> np.int64:
 def read_span(
     singles: np.ndarray, wholes: np.ndarray, kind: int, is_width: bool, first: int, count: int
 ) -> tuple[np.int64, np.int64]:
-    """Return the first input position that some output positions depend on, and the one after the last.
+    """Return the first input position that a range of output positions depends on, and the one after the last.
 
     Args:
         singles, wholes: the description of the axis's pass.
         kind: its filter.
         is_width: whether it is the last axis.
-        first, count: the first of the output positions to compute, and their number, at least one.
+        first, count: the first output position, and the number of positions, at least one.
     """
     low, high, last = wholes[LOW], wholes[HIGH], first + count - 1
     if kind != NEAREST:
@@ -225,10 +225,10 @@ def fill_taps(
     """Fill the taps of some output positions of an axis.
 
     Args:
-        singles, wholes: the description of its pass.
+        singles, wholes: the description of the axis's pass.
         table: the filter's table.
         first: the first of the output positions.
-        starts: an array to fill with the first input position of each; positions outside the input stand for its edge.
+        starts: filled with the first input position of each window; positions outside the input stand for its edge.
         weights: filled, float32 of shape (outputs, taps).
     """
     origin, step, scale = singles[ORIGIN], singles[STEP], singles[SCALE]
@@ -252,9 +252,9 @@ def fill_nearest(singles: np.ndarray, wholes: np.ndarray, is_width: bool, first:
 
     Args:
         singles, wholes: the description of the axis's pass.
-        is_width: whether it is the last axis; along others, steps are added up one by one.
+        is_width: whether it is the last axis; along others, the position is the sum of steps added one by one.
         first: the first of the output positions.
-        positions: filled.
+        positions: filled with the input positions.
     """
     low, high, step = wholes[LOW], wholes[HIGH], singles[STEP]
     if is_width:
@@ -271,16 +271,16 @@ def fill_nearest(singles: np.ndarray, wholes: np.ndarray, is_width: bool, first:
 
 @inner
 def _rest_of(begin: int, end: int, lanes: int, rest: np.ndarray) -> int:
-    """Fill in the remainder of a range after groups of ``lanes``; return where the next range begins."""
+    """Fill in the part of a range that is left after groups of ``lanes``; return where the next range begins."""
     rest[0], rest[1] = begin + max(end - begin, 0) // lanes * lanes, end
     return max(begin, end)
 
 
 @inner
 def _fill_rests_of_columns(singles: np.ndarray, wholes: np.ndarray, width: int, lanes: int, rests: np.ndarray) -> None:
-    """Fill in the ranges of the remaining columns where DALI resamples columns in groups of ``lanes``.
+    """Fill in the ranges of the columns that are left where DALI resamples columns in groups of ``lanes``.
 
-    Columns whose windows lie inside the input are grouped apart from those to the left and to the right.
+    Columns whose windows lie inside the input are grouped separately from those to the left and to the right of them.
     """
     origin, step = singles[ORIGIN], singles[STEP]
     offset, taps, low, high = wholes[OFFSET], wholes[TAPS], wholes[LOW], wholes[HIGH]
@@ -313,16 +313,15 @@ def fill_rests(
     lanes: int,
     rests: np.ndarray,
 ) -> None:
-    """Fill in which values of a line DALI rounds one by one, halves away from zero; elsewhere it rounds several at a
-    time, halves to even.
+    """Fill in which values of a line DALI rounds one by one, halves away from zero; the others it rounds in groups, halves to even.
 
     Args:
         order, kinds, singles, wholes: the passes, as in :func:`fill_passes`.
         size_out: extents of the output.
-        channels: its pixels' channels.
-        lanes: the values that are rounded together; 0: results are not rounded.
-        rests: filled, int64 of shape (:data:`RESTS`, 2): where ranges of values begin and end; some are empty. If the depth is
-            resampled last, a line is a slice.
+        channels: channels of a pixel.
+        lanes: the number of values that are rounded together; 0: results are not rounded.
+        rests: filled, int64 of shape (:data:`RESTS`, 2): the begin and end of each range of values that are rounded one by one; ranges may
+            be empty. If the depth is resampled last, a line is a whole slice.
     """
     rests[:] = 0
     if lanes == 0:

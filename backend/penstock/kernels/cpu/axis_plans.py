@@ -11,18 +11,18 @@ from penstock.kernels.cpu.options import inner, kernel
 
 # A region grows by no more than this factor when an extent is rounded up to 1.
 _MAX_GROWTH = 10.0
-# A region is stretched about its middle to half of this on each side, in pixels, if its extent is less; in single precision.
+# A region with a smaller extent is enlarged by half of this on each side; in pixels, in single precision.
 _MIN_REGION = np.float64(np.float32(1e-3))
 # Modes, by their number in `resize_shapes.MODES`.
 _DEFAULT, _STRETCH, _NOT_LARGER, _NOT_SMALLER = range(4)
 _TOO_LARGE = 2.0**62
-# How real-valued extents become integers.
+# How real-valued extents are rounded to integers.
 HALF_AWAY, TRUNCATED, CEILED = range(3)
 
 
 @kernel
 def _single(value: float) -> np.float64:
-    """Return the value in single precision, which decides ties: halving a size, the nearest pixel."""
+    """Return the value rounded to single precision, on which ties depend: half a size, or the nearest pixel."""
     return np.float64(np.float32(value))
 
 
@@ -33,7 +33,7 @@ def _scale(size: float, extent: float) -> np.float64:
 
 @inner
 def _fill_extents(extents: np.ndarray, requested: np.ndarray, mode: int, most: np.ndarray, sizes: np.ndarray) -> None:
-    """Compute the real-valued output extents of one image; ``requested`` may be negative; 0: not requested."""
+    """Compute the real-valued output extents of one image; negative requests count by their absolute value; 0: not requested."""
     axes = extents.size
     given = 0
     known = 0
@@ -55,7 +55,7 @@ def _fill_extents(extents: np.ndarray, requested: np.ndarray, mode: int, most: n
             common = lowest if mode == _NOT_LARGER else highest
         for axis in range(most.size):
             if most[axis] > 0 and extents[axis] != 0:
-                # In double precision, unlike the scales that users request.
+                # In double precision, unlike scales from requested extents.
                 common = min(common, most[axis] / extents[axis])
         for axis in range(axes):
             size = abs(requested[axis])
@@ -102,7 +102,7 @@ def _is_empty(shape: np.ndarray) -> bool:
 def _fill_empty(
     extents: np.ndarray, requested: np.ndarray, starts: np.ndarray, ends: np.ndarray, sizes: np.ndarray
 ) -> None:
-    """Compute the plan of an image without pixels: empty axes stay empty, the others get the size requested for them."""
+    """Compute the plan of an image without pixels: empty axes stay empty, other axes get their requested size."""
     for axis in range(extents.size):
         size = np.rint(abs(requested[axis]))
         if extents[axis] == 0:
@@ -136,19 +136,19 @@ def fill_axis_plans(
         requested: requested extents; 0: none; negative: mirrored. One row for each image, or one for all.
         mode: number of the mode.
         most: the maximum extent of each axis; 0: no limit; empty: no limits at all.
-        region_starts, region_ends: of the region to resize; one row for each image, one for all, or none: the whole
+        region_starts, region_ends: the bounds of the region to resize; one row for each image, one for all, or none: the whole
             images.
         relative: whether regions are fractions of the input's extents.
         subpixel: adjust the region to keep the true scale when an extent is rounded.
-        rounding: how extents are made integers.
+        rounding: how extents are rounded: ``HALF_AWAY``, ``TRUNCATED`` or ``CEILED``.
         alignment: for each axis, the point of the region that stays fixed when the region is adjusted; one row for each
             image, or one for all.
         keeps_empty: whether empty axes stay empty.
-        starts, ends: output: the region that the output covers.
-        rounded: output: the output's extents.
+        starts, ends: filled with the region that the output covers.
+        rounded: filled with the output's extents.
 
     Returns:
-        An extent that is NaN or too large; 0 if there is none.
+        The first extent that is NaN or too large; 0 if there is none.
     """
     images, axes = shapes.shape
     extents, sizes = np.empty(axes), np.empty(axes)
@@ -213,13 +213,13 @@ def fill_windows(
     starts: np.ndarray,
     ends: np.ndarray,
 ) -> None:
-    """Narrow regions, one row for each image, to those that windows of the outputs depend on.
+    """Narrow regions, one row for each image, to those on which windows of the outputs depend.
 
     Windows may reach outside the output, where the edge is repeated.
 
     Args:
         anchors, extents: the anchors and extents of the windows.
-        mirrored: whether to mirror the window.
+        mirrored: whether each axis of the window is mirrored.
         sizes: the output's extents.
         starts, ends: the start and end of the region that the output covers; changed in place.
     """

@@ -13,19 +13,19 @@ from penstock.core.loading import core
 from penstock.tensors import TensorList, TensorListCPU
 from penstock.tensors.places import places_of_samples
 
-# Bytes from which waking a thread pays off.
+# The minimum number of bytes for which waking a thread pays off.
 _MIN_BYTES_PER_THREAD = 1 << 20
-# Bytes from which caches cannot hold what is written, as `kMinBytesPastCaches` in `backend/core/copies.h`.
+# The minimum number of bytes written past the caches, as `kMinBytesPastCaches` in `backend/core/copies.h`.
 _MIN_BYTES_PAST_CACHES = 2 << 20
 
 
 class Blocks(NamedTuple):
-    """Blocks of rows to copy, each field with an int64 for each block, or with one for all.
+    """Blocks of rows to copy: each field has an int64 for each block, or one for all.
 
     Attributes:
-        sources, targets: addresses of the first rows, for each block.
+        sources, targets: the address of each block's first row.
         source_steps, target_steps: bytes from a row to the next one; negative: upwards.
-        rows: a block's rows.
+        rows: the number of rows of a block.
         sizes: bytes of a row.
     """
 
@@ -41,8 +41,8 @@ class Threads(Protocol):
     """Threads that share work.
 
     Attributes:
-        parallel: runs a function for each of several indices on them.
-        num_threads: how many there are.
+        parallel: calls a function for each of several indices, on these threads.
+        num_threads: the number of threads.
     """
 
     num_threads: int
@@ -52,12 +52,12 @@ class Threads(Protocol):
 
 
 class Batch(Threads, Protocol):
-    """The part of a workspace that copies for the whole batch depend on.
+    """The part of a workspace that is needed to copy a whole batch.
 
     Attributes:
         batch_size: number of samples.
         inputs, outputs: the batches to read and to fill.
-        failures: errors by sample.
+        failures: the errors of samples that have failed, by sample.
     """
 
     batch_size: int
@@ -67,17 +67,17 @@ class Batch(Threads, Protocol):
 
 
 def _copy(table: np.ndarray, first: int, end: int, past_caches: bool) -> None:
-    """Copy the blocks in some rows of a table, whose columns are the fields of :class:`Blocks`."""
+    """Copy the blocks in rows ``first`` to ``end`` of a table, whose columns are the fields of :class:`Blocks`."""
     core().penstock_copy_blocks(address(table) + first * table.strides[0], end - first, past_caches)
 
 
 def copy_blocks(threads: Threads, blocks: Blocks, together: int = 1, read_next: bool = False) -> None:
-    """Copy blocks, on several threads if they are large.
+    """Copy blocks, with several threads if they are large.
 
     Args:
-        threads: such as those of a workspace.
-        blocks: the blocks whose sources do not overlap targets.
-        together: how many blocks at a time are copied by one thread, in order: their targets may overlap.
+        threads: the threads to use, such as a workspace.
+        blocks: the blocks; sources must not overlap targets.
+        together: the number of successive blocks that one thread copies in order, so that their targets may overlap.
         read_next: whether the targets are read next, and so should stay in the caches.
     """
     count = len(blocks.sources)
@@ -97,7 +97,7 @@ def copy_blocks(threads: Threads, blocks: Blocks, together: int = 1, read_next: 
 
 
 def copy_samples(threads: Threads, source: TensorList, target: TensorListCPU, read_next: bool = False) -> bool:
-    """Copy a batch's samples to those of another one, of the same shapes; return False, having copied nothing, if some are not contiguous.
+    """Copy a batch's samples to those of another one, of the same shapes; return False, without copying, if some are not contiguous.
 
     Args:
         threads, read_next: as for :func:`copy_blocks`.
@@ -116,8 +116,8 @@ def pack_arrays(arrays: Sequence[np.ndarray], sizes: Sequence[int], offsets: Seq
 
     Args:
         arrays: arrays of any types.
-        sizes: the sizes in bytes.
-        offsets: the offset of each of them in the memory.
+        sizes: the arrays' sizes in bytes.
+        offsets: each array's offset in the memory.
         target: the memory's address.
     """
     sources = addresses(list(arrays))
@@ -132,7 +132,7 @@ def pack_arrays(arrays: Sequence[np.ndarray], sizes: Sequence[int], offsets: Seq
 
 
 def join_samples(batch: Batch, axis: int) -> bool:
-    """Lay the inputs' elements from an axis on one after the other; return False if samples are not contiguous."""
+    """Concatenate the inputs along an axis into the output; return False, without copying, if samples are not contiguous."""
     output = batch.outputs[0]
     places = [] if batch.failures or not batch.batch_size else list(map(places_of_samples, [*batch.inputs, output]))
     known = [own for own in places if own is not None]
@@ -149,8 +149,8 @@ def join_samples(batch: Batch, axis: int) -> bool:
 
 
 def volumes(shapes: Sequence[tuple[int, ...]], first: int, end: int | None = None) -> np.ndarray | int:
-    """Return the number of elements in some of the samples' dimensions: for each sample, or for all if their shapes are
-    equal.
+    """Return the number of elements in dimensions ``first`` to ``end``: one for each sample, or one for all if their shapes
+    are equal.
     """
     if shapes.count(shapes[0]) == len(shapes):
         return math.prod(shapes[0][first:end])

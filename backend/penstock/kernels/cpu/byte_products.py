@@ -1,6 +1,6 @@
-"""Sums of products of bytes with weights of 16 bits, four at a time: by AVX-512's instructions for neural networks (VNNI).
+"""Sums of products of bytes and 16-bit weights, four at a time, by AVX-512's instructions for neural networks (VNNI).
 
-They multiply bytes by signed bytes, so a weight consists of two of them, the higher of which counts 256 times.
+These instructions multiply unsigned by signed bytes, so a weight is split into two bytes, the higher of which counts 256 times.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _NEEDED = ("avx512bw", "avx512vnni")
 
 @intrinsic
 def are_supported(_context: TypingContext) -> Intrinsic:
-    """Return whether the kernel is compiled for a machine that has the instructions; otherwise, the functions below do
-    nothing.
+    """Return whether the kernel is compiled for a machine that has the instructions; otherwise, :func:`sum_quads` and :func:`sum_lines`
+    do nothing.
     """
 
     def generate(context: TargetContext, _builder: IRBuilder, _signature: Signature, _args: Sequence[Value]) -> Value:
@@ -44,18 +44,18 @@ def are_supported(_context: TypingContext) -> Intrinsic:
 
 @njit(inline="always", **OPTIONS)
 def high_byte(weight: int) -> np.int32:
-    """Return the part of a weight that counts 256 times, as an unsigned byte."""
+    """Return the byte of a weight that counts 256 times, as an unsigned number."""
     return np.int32(((np.int64(weight) + 128) >> 8) & 0xFF)
 
 
 @njit(inline="always", **OPTIONS)
 def low_byte(weight: int) -> np.int32:
-    """Return the rest of a weight, as an unsigned byte."""
+    """Return the other byte of a weight, as an unsigned number."""
     return np.int32(np.int64(weight) & 0xFF)
 
 
 LEAST_WEIGHT, MOST_WEIGHT = -(1 << 15) - 128, (1 << 15) - 129
-"""The bounds of weights that consist of two bytes."""
+"""The bounds of weights that can be split into two bytes."""
 
 
 def _shuffled(builder: IRBuilder, first: Value, second: Value, lanes: Sequence[int]) -> Value:
@@ -76,7 +76,7 @@ def _store(builder: IRBuilder, place: Value, values: Value) -> None:
 
 
 def _woven(builder: IRBuilder, first: Value, second: Value, kind: ir.VectorType, high: bool) -> Value:
-    """Return the lower or upper half of each 128 bits of two vectors of ``kind``, lane by lane in turns."""
+    """Interleave two vectors of ``kind``, lane by lane, from the lower or the upper half of each 128 bits."""
     part = kind.count // 4
     half = part // 2
     lanes = [
@@ -97,9 +97,9 @@ def transpose_quads(
     target: types.Array,
     place: types.Integer,
 ) -> Intrinsic:
-    """Transpose four pixels of three bytes in each of 16 rows, of contiguous arrays of uint8.
+    """Transpose four pixels of three bytes in each of 16 rows; arrays are contiguous uint8.
 
-    ``target[place + (c * 16 + y) * 4 + x] = source[index + y * stride + x * 3 + c]``. Four bytes after the pixels are read, too.
+    ``target[place + (c * 16 + y) * 4 + x] = source[index + y * stride + x * 3 + c]``. The four bytes after the pixels are read, too.
     """
     order = [x * 3 + c for c in range(3) for x in range(4)] + [12, 13, 14, 15]
 
@@ -129,10 +129,10 @@ def transpose_quads(
 
 
 class _Sums:
-    """Sums of 16 lanes each, in a loop.
+    """Sums in 16 lanes each, accumulated in a loop.
 
     Args:
-        start: their first value.
+        start: the initial value of all sums.
     """
 
     def __init__(self, builder: IRBuilder, count: int, start: Value) -> None:
@@ -147,7 +147,7 @@ class _Sums:
         ]
 
     def add(self, number: int, values: Value, weights: Sequence[Value]) -> None:
-        """Add the products of four bytes in each lane and four weights, whose high and low bytes are separate."""
+        """Add, in each lane, the products of four bytes and four weights; ``weights``: the high bytes and the low bytes."""
         builder = self._builder
         for part, factor in zip(self._parts[number], weights):
             product = _called(
@@ -161,7 +161,7 @@ class _Sums:
             builder.store(product, part)
 
     def shifted(self, bits: Value) -> list[Value]:
-        """Return the sums without their fractional bits."""
+        """Return the sums shifted right by their fractional bits."""
         builder, sums = self._builder, []
         eight, shift = (llvm.spread_lanes(builder, value, llvm.WORDS) for value in (ir.Constant(llvm.INT32, 8), bits))
         for high, low in ([builder.load(part) for part in parts] for parts in self._parts):
@@ -170,13 +170,13 @@ class _Sums:
 
 
 def _weights_at(builder: IRBuilder, weights: Value, index: Value) -> list[Value]:
-    """Return the weights of four bytes: their high and low bytes, in all lanes."""
+    """Return the weights of four bytes, spread to all lanes: the high bytes and the low bytes."""
     places = [builder.gep(weights, [builder.add(index, ir.Constant(llvm.INT64, k))]) for k in (0, 1)]
     return [llvm.spread_lanes(builder, builder.load(place), llvm.WORDS) for place in places]
 
 
 def _half(builder: IRBuilder, bits: Value) -> Value:
-    """Return half of 1 << bits, and nothing for no bits."""
+    """Return half of ``1 << bits``; 0 for no bits."""
     return builder.lshr(builder.shl(ir.Constant(llvm.INT32, 1), bits), ir.Constant(llvm.INT32, 1))
 
 
@@ -192,12 +192,12 @@ def sum_quads(
     target: types.Array,
     end: types.Integer,
 ) -> Intrinsic:
-    """Return a pixel of three channels in each of 16 rows, as a weighted sum of pixels in the order of
+    """Compute a pixel of three channels in each of 16 rows, as a weighted sum of pixels in the order of
     :func:`transpose_quads`.
 
     Args:
         columns: ``count`` groups of four pixels from ``place`` on.
-        weights: int32; of each group two from ``index`` on: the high and low bytes of four weights.
+        weights: int32; for each group, two numbers from ``index`` on: the high bytes and the low bytes of four weights.
         bits: fractional bits of the weights.
         target: uint8; receives (C, 16) from ``end`` on.
     """
@@ -240,12 +240,12 @@ def sum_lines(
     target: types.Array,
     end: types.Integer,
 ) -> Intrinsic:
-    """Return 64 adjacent bytes as weighted sums of as many in each of ``taps`` rows, which are at ``place`` and
-    ``stride`` apart.
+    """Compute 64 adjacent bytes as weighted sums of 64 bytes in each of ``taps`` rows, the first at ``place``, ``stride``
+    apart.
 
     Args:
-        weights: int32; of each four rows two from ``index`` on: the high and low bytes of four weights. Those of rows beyond
-            the last one are 0.
+        weights: int32; for each four rows, two numbers from ``index`` on: the high bytes and the low bytes of four weights. Those for rows
+            beyond the last one are 0.
         bits: fractional bits of the weights.
         target: uint8; receives the bytes from ``end`` on.
     """
@@ -280,7 +280,7 @@ def sum_lines(
             )
         rest = builder.and_(args[5], three)
         with builder.if_then(builder.icmp_unsigned(">", rest, ir.Constant(llvm.INT64, 0))):
-            # Missing rows have weights of 0, so that any data may be read instead.
+            # Weights beyond the last row are 0, so that the last row can be read in place of missing ones.
             begin = builder.mul(builder.mul(whole, four), args[2])
             last = builder.sub(rest, unit)
             places = []

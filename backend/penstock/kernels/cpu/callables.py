@@ -1,4 +1,4 @@
-"""Kernels as Python calls them: compiled ahead of time if listed, otherwise by numba in the first call."""
+"""Kernels that Python calls: compiled ahead of time if a library has them, otherwise compiled by numba at the first call."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _resolving = threading.RLock()
 
 
 class MissingCompilerError(PenstockError, ImportError):
-    """A kernel has to be compiled, and there is no numba."""
+    """A kernel has to be compiled, and numba is not installed."""
 
 
 class Compiled:
-    """A function that is compiled.
+    """A function that numba compiles.
 
     Args:
         function: the Python function.
@@ -35,7 +35,7 @@ class Compiled:
 
     Attributes:
         py_func: the function in Python.
-        targetoptions: the options; numba asks for both by these names where it inlines.
+        targetoptions: the options; numba reads both attributes, under these names, when it inlines the function.
     """
 
     def __init__(self, function: Function, options: dict[str, object]) -> None:
@@ -44,17 +44,17 @@ class Compiled:
 
     @property
     def name(self) -> str:
-        """The name by which libraries know it."""
+        """The name by which libraries identify it."""
         return f"{self.__module__}:{self.py_func.__qualname__}"
 
     @functools.cached_property
     def digest(self) -> str:
-        """The digest of all that its code depends on."""
+        """The digest of everything that its compiled code depends on."""
         return digest_of(self.py_func, self.targetoptions)
 
     @functools.cached_property
     def dispatcher(self) -> Any:
-        """numba's dispatcher, which compiles it.
+        """numba's dispatcher, which compiles the function.
 
         Raises:
             MissingCompilerError: numba is not installed.
@@ -73,7 +73,7 @@ class Compiled:
         return self.dispatcher._numba_type_
 
     def found(self, kind: libraries.Kind, types: str) -> libraries.Entry | None:
-        """Return a library's code for some types of arguments; if there is none, numba has to compile it."""
+        """Return a library's code for some types of arguments; None if numba has to compile it."""
         recording.record(kind, self.name, types)
         library = libraries.library()
         entry = None if library is None else library.find(kind, self, types)
@@ -85,7 +85,7 @@ class Compiled:
 
 
 class Kernel(Compiled):
-    """A function that is compiled for the types of its arguments, and called with them."""
+    """A function that is compiled for the types of the arguments it is called with."""
 
     def __init__(self, function: Function, options: dict[str, object]) -> None:
         super().__init__(function, options)
@@ -97,15 +97,15 @@ class Kernel(Compiled):
 
     @property
     def signatures(self) -> list[object]:
-        """The types that it has been called with."""
+        """The types of arguments that it has been called with."""
         return list(self._codes) or list(vars(self)["dispatcher"].signatures if "dispatcher" in vars(self) else [])
 
     def address(self, types: str) -> int:
-        """Return the address of its code for some types of arguments, by numba's convention: it may neither raise nor
-        allocate.
+        """Return the address of its code for some types of arguments, called by numba's convention. The function may neither raise
+        nor allocate.
 
         Args:
-            types: as :mod:`penstock.kernels.cpu.signatures` writes them.
+            types: the types, written as in :mod:`penstock.kernels.cpu.signatures`.
         """
         with _resolving:
             entry = self.found(libraries.Kind.ADDRESS, types)
@@ -143,10 +143,10 @@ class Kernel(Compiled):
 
 
 class Callback(Compiled):
-    """A function that C calls.
+    """A function that C code calls.
 
     Args:
-        arguments, result: their types, as :mod:`penstock.kernels.cpu.signatures` writes them.
+        arguments, result: the types of the arguments and the result, written as in :mod:`penstock.kernels.cpu.signatures`.
     """
 
     def __init__(self, function: Function, arguments: str, result: str, options: dict[str, object]) -> None:
@@ -166,5 +166,5 @@ class Callback(Compiled):
 
 
 def _plain(value: object) -> object:
-    """Return a value as its plain base class, as for mapped files, whose class kernels do not know."""
+    """Return arrays of subclasses, such as mapped files, as plain arrays, as kernels know no others; other values unchanged."""
     return value.view(np.ndarray) if isinstance(value, np.ndarray) and type(value) is not np.ndarray else value

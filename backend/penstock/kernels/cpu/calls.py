@@ -18,12 +18,12 @@ from penstock.kernels.cpu.source_digests import Function
 CALLS = NativeLibrary("libpenstock_calls.so", "calls", ("-std=c++20",))
 
 
-# Status in `calls.cc` for a result that is a view of an argument.
+# The status in `calls.cc` for a result that is a view of an argument.
 _IS_VIEW = 1 << 30
 
 
 class KernelError(RuntimeError):
-    """A compiled kernel failed without saying why."""
+    """A compiled kernel failed without an error message."""
 
 
 class NativeCode:
@@ -32,7 +32,7 @@ class NativeCode:
     Attributes:
         function: address of the function that takes the words of arguments.
         release: address of the function that releases the memory of a result.
-        results: how to make Python objects from its results.
+        results: the program that makes Python objects from its results.
     """
 
     def __init__(self, function: int, release: int, results: Program) -> None:
@@ -40,14 +40,14 @@ class NativeCode:
 
 
 class Caller:
-    """Calls the compiled code that fits the types of the arguments.
+    """A function that calls the compiled code for the types of its arguments.
 
     Args:
         name: the kernel's name, for errors.
-        miss: a function that is called with the arguments if nothing fits them; it may add what does.
+        miss: a function that is called with the arguments if there is no code for their types; it may add some.
 
     Attributes:
-        call: the function that does it.
+        call: the function to call with the arguments.
     """
 
     def __init__(self, name: str, miss: Function) -> None:
@@ -58,10 +58,10 @@ class Caller:
         """Add compiled code for some types of arguments.
 
         Args:
-            count: how many arguments there are.
-            arguments: recognizes them.
-            code: the compiled code to call; a Python function gets the same arguments.
-            keeps_gil: while the kernel runs.
+            count: the number of arguments.
+            arguments: the program that recognizes them.
+            code: the compiled code to call, or a Python function that is called with the same arguments.
+            keeps_gil: whether to hold the GIL while the kernel runs.
 
         Raises:
             ValueError: there are too many arguments.
@@ -84,7 +84,7 @@ def _words(program: Program) -> ctypes.Array[c_int64]:
 
 
 def _fail(name: str, status: int, error: int) -> None:
-    """Raise the error of a kernel, from numba's ``{pickled, size, ...}``."""
+    """Raise the error of a kernel: that in numba's ``{pickled, size, ...}``, if there is one."""
     if status == 1 and error:
         text = ctypes.string_at(c_void_p.from_address(error).value or 0, c_int32.from_address(error + 8).value)
         kind, arguments, _ = pickle.loads(text)

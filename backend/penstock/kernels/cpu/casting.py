@@ -22,11 +22,11 @@ def _cast(source: np.ndarray, target: np.ndarray, like: np.generic) -> None:
 
 @kernel
 def _widen_past_cache(source: np.ndarray, target: np.ndarray) -> None:
-    """Convert uint8 to float32, for outputs that are too large to stay in a cache: memory is not read before it is overwritten.
+    """Convert uint8 to float32, for outputs too large for a cache: they are written without being read into it first.
 
     Args:
         source: uint8 of shape (n,).
-        target: float32 of shape (n,); output.
+        target: filled; float32 of shape (n,).
     """
     begin, done = np.int64(target.ctypes.data), 0
     while done < target.size and (begin + 4 * done) % _LINE_BYTES:
@@ -41,7 +41,7 @@ def _widen_past_cache(source: np.ndarray, target: np.ndarray) -> None:
 
 
 def cast(source: np.ndarray, target: np.ndarray) -> None:
-    """Convert all elements; arrays are contiguous and of the same size. float16 is converted via float32."""
+    """Convert all elements; both arrays are contiguous and of the same size. float16 is converted via float32."""
     flat = source.reshape(-1)
     if flat.dtype == np.float16:
         flat = flat.astype(np.float32)

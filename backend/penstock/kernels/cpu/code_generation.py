@@ -1,7 +1,7 @@
 """Types and decorators for functions that generate machine code through numba and LLVM.
 
-Nothing of them is imported before a kernel is compiled (:mod:`penstock.kernels.cpu.deferred`). The libraries have few annotations; the
-names here fill the gap.
+Neither library is imported before a kernel is compiled (:mod:`penstock.kernels.cpu.deferred`). They have few type annotations; the
+names here stand in for these.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ __all__ = [
 
 
 class Number(Protocol):
-    """numba's type of a number; for integers also signedness and limits."""
+    """numba's type of a number; signedness and limits are those of integers."""
 
     bitwidth: int
     signed: bool

@@ -18,7 +18,7 @@ _FACTOR = np.dtype([("factor", np.float32), ("offset", np.float32)])
 _MATRIX = np.dtype([("matrix", np.float32, 9), ("offset", np.float32, 3)])
 
 
-# Elements scaled, and pixels transformed, at a time.
+# The number of elements scaled, and of pixels transformed, at a time.
 _ELEMENTS = 32
 _PIXELS = 16
 
@@ -64,7 +64,7 @@ def _transform(
     source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
     """Transform channels: source (pixels, 3) -> target (pixels, 3), matrix (3, 3)."""
-    # Local variables, so that the matrix stays in registers.
+    # In local variables, the matrix stays in registers.
     m00, m01, m02, m03 = matrix[0, 0], matrix[0, 1], matrix[0, 2], offset[0]
     m10, m11, m12, m13 = matrix[1, 0], matrix[1, 1], matrix[1, 2], offset[1]
     m20, m21, m22, m23 = matrix[2, 0], matrix[2, 1], matrix[2, 2], offset[2]
@@ -132,7 +132,7 @@ def _linear_kernel(scales: bool, source: np.dtype, target: np.dtype) -> int:
     return address_of(kernel, record, RUN, source, target)
 
 
-# Pixels converted to grey at a time.
+# The number of pixels converted to grey at a time.
 _LANES = 16
 _WEIGHT_BITS = 15
 
@@ -166,7 +166,7 @@ def scale_add(source: np.ndarray, factor: float, offset: float, target: np.ndarr
 
 
 def transform(source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray) -> None:
-    """Compute each pixel of three channels times ``matrix`` (1 or 3, 3) plus ``offset``; both arrays contiguous,
+    """Compute ``matrix`` times each pixel of three channels, plus ``offset``; the matrix has 1 or 3 rows. Both arrays are contiguous,
     channels last.
     """
     kernel = _transform if len(matrix) == 3 else _mix

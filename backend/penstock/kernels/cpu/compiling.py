@@ -1,4 +1,4 @@
-"""Compiling kernels by numba, in this process: those that no library contains."""
+"""Compiles kernels by numba in this process, if no library contains them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _for_libraries = False
 
 
 def compile_for_libraries() -> None:
-    """Compile only for libraries from here on: no entry points for Python, no cache, and no calls in this process."""
+    """From now on, compile only for libraries: without entry points for Python, caching or calls in this process."""
     global _for_libraries
     _for_libraries = True
 
@@ -40,8 +40,8 @@ def address_of(dispatcher: Dispatcher[Function], text: str) -> int:
     """Return the address of a kernel for some types of arguments, by numba's convention.
 
     Args:
-        dispatcher: the kernel's.
-        text: the types.
+        dispatcher: the kernel's dispatcher.
+        text: the types of arguments.
     """
     signature = numba_types(text)
     if signature not in dispatcher.overloads:
@@ -65,11 +65,11 @@ _callbacks: list[_CachedCallback] = []
 
 
 def callback_address(function: Compilable, arguments: str, result: str) -> int:
-    """Return the address of a C function of a callback, which is compiled.
+    """Compile a callback; return the address of its C function.
 
     Args:
         function: the callback.
-        arguments, result: their types, as text.
+        arguments, result: the types of arguments and result, as text.
     """
     declare_all()
     compiled = _CachedCallback(function, arguments, result)
@@ -79,7 +79,7 @@ def callback_address(function: Compilable, arguments: str, result: str) -> int:
 
 
 def numba_types(text: str) -> tuple[types.Type, ...]:
-    """Return numba's types for types in a text."""
+    """Return numba's types for the types in a text."""
     return tuple(map(numba_type, parsed(text)))
 
 
@@ -98,8 +98,8 @@ def numba_type(kind: Described) -> types.Type:
 
 
 def described_type(kind: types.Type) -> Described:
-    """Return our type for one of numba's result types. A result that may be None has its other type: the status
-    distinguishes them.
+    """Return our type for one of numba's result types. An optional result is described by its type other than None, as the status
+    tells whether it is None.
 
     Raises:
         ValueError: we have no such type.

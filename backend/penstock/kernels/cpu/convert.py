@@ -1,4 +1,4 @@
-"""Conversion between types with every operator's rounding: half away from zero, saturating, NaN to zero."""
+"""Conversion between types with the rounding of all operators: half away from zero, saturating, NaN to zero."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _converted(value, like):  # type: ignore[no-untyped-def]
         return lambda value, like: type(like)(value)
     if isinstance(like, types.Boolean):
         if isinstance(value, types.Float):
-            # Rounded first, as for other integers; NaN is true.
+            # Rounded first, as for integers; NaN is true.
             return lambda value, like: not (abs(value) < 0.5)
         return lambda value, like: value != 0
     if isinstance(value, types.Boolean):
@@ -35,9 +35,9 @@ def _converted(value, like):  # type: ignore[no-untyped-def]
 
 
 def below_half(kind: type[np.floating]) -> np.floating:
-    """Return the largest number below one half, which rounds halves away from zero: a positive number plus it, without its fraction.
+    """Return the largest number below one half. Adding it to a positive number and dropping the fraction rounds halves away from zero.
 
-    To less than half, it adds less than what is missing; to half, all but what is rounded off.
+    A fraction below one half stays below 1 after the addition; from one half on, the sum is rounded to 1 or more.
     """
     return np.nextafter(kind(0.5), kind(0))
 
@@ -47,11 +47,11 @@ def _float_to_integer(like: Any, kind: type[np.floating]) -> Any:
     low, high, half = float(lowest), float(highest), below_half(kind)
     nan_value = 0
     if like.bitwidth == 64 or (like.bitwidth == 32 and like.signed):
-        # The result of conversion instructions for values out of range.
+        # What conversion instructions return for values out of range.
         nan_value = lowest if like.signed else 1 << 63
 
     if like.bitwidth <= 16 and not like.signed:
-        # NaN is not above 0 either, and nothing is rounded down.
+        # The first comparison also replaces NaN by 0, and there are no negative numbers to round.
         def narrow_unsigned(value, like):  # type: ignore[no-untyped-def]
             inside = value if value > low else type(value)(low)
             inside = inside if inside < high else type(value)(high)

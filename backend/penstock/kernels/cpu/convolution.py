@@ -15,7 +15,7 @@ from penstock.kernels.cpu.simd import load, rounded, store, zeros
 
 @kernel
 def reflected(index: int, size: int) -> int:
-    """Return the position inside ``[0, size)`` that ``index`` is mirrored to."""
+    """Return the position in ``[0, size)`` to which ``index`` is mirrored."""
     if size == 1:
         return 0
     while index < 0 or index >= size:
@@ -25,7 +25,7 @@ def reflected(index: int, size: int) -> int:
 
 @kernel
 def _convolve(source: np.ndarray, window: np.ndarray, target: np.ndarray, like: np.generic) -> None:
-    """Convolve the middle axis of source (outer, n, inner) -> target of the same shape."""
+    """Convolve the middle axis of source (outer, n, inner) into target, of the same shape."""
     outer, size, inner = source.shape
     radius = window.size // 2
     line = np.empty(inner, np.float32)
@@ -66,7 +66,7 @@ def _convolve_rows(source: np.ndarray, window: np.ndarray, target: np.ndarray, l
             out[j] = converted(line[j], like)
 
 
-# Values that are summed up at once.
+# The number of values that are summed at once.
 _LANES = 32
 
 
@@ -74,7 +74,7 @@ _LANES = 32
 def _filter_row(
     row: np.ndarray, width: int, window: np.ndarray, padded: np.ndarray, target: np.ndarray, first: int
 ) -> None:
-    """Filter one row of pixels to ``target`` from ``first`` on; up to ``_LANES`` values beyond its end are written."""
+    """Filter one row of pixels into ``target`` from ``first`` on; up to ``_LANES`` values beyond the row's end are written."""
     inner, radius = row.size // width, window.size // 2
     for i in range(radius):
         before, after = reflected(i - radius, width) * inner, reflected(width + i, width) * inner
@@ -95,9 +95,9 @@ def _filter_row(
 def _convolve_images(
     source: np.ndarray, vertical: np.ndarray, horizontal: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
-    """Convolve both axes of images (number, height, width, inner) -> target of the same shape, horizontally first.
+    """Convolve both axes of images (number, height, width, inner) into target, of the same shape; horizontally first.
 
-    As many rows of horizontal sums are stored as the vertical window covers: they stay in the cache.
+    Only as many rows of horizontal sums are stored as the vertical window covers, so that they stay in the cache.
     """
     count, height, width, inner = source.shape
     length, taps, radius = width * inner, vertical.size, vertical.size // 2
@@ -127,7 +127,7 @@ def _convolve_images(
                         out[y * length + x + i] = end[i]
 
 
-# Below this, the vectors of the inner loop would be mostly empty.
+# For smaller inner extents, the vectors of the inner loop would be mostly empty.
 _SMALL_INNER = 32
 
 
@@ -151,7 +151,7 @@ def _convolve_halves(source: np.ndarray, axis: int, window: np.ndarray) -> np.nd
 
 
 def _is_narrow(dtype: np.dtype) -> bool:
-    """Return whether vectors of this type are loaded and stored as floats."""
+    """Return whether elements of this type can be loaded into vectors of floats and stored from them."""
     return dtype == np.float32 or (dtype.kind in "iu" and dtype.itemsize <= 2)
 
 

@@ -1,7 +1,7 @@
 """Logarithms of whole arrays, in float32.
 
-Source: the mantissa's logarithm is the series of the inverse hyperbolic tangent (Abramowitz and Stegun, 4.1.27), whose
-first five terms have a relative error of 3e-9 between the square roots of one half and two.
+Source: the mantissa's logarithm is a series of the inverse hyperbolic tangent (Abramowitz and Stegun, 4.1.27). Its first
+five terms have a relative error of 3e-9 for mantissas from the square root of one half to that of two.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import larger, load, store, zeros
 
-# Number of independent maxima.
+# The number of maxima that are computed independently.
 _ABREAST = 32
 _LN2 = np.float32(np.log(2))
 _THIRD, _FIFTH, _SEVENTH, _NINTH = (np.float32(1 / k) for k in (3, 5, 7, 9))
@@ -51,7 +51,7 @@ def largest(source: np.ndarray) -> np.float32:
 
 @inner
 def inverse_unit(source: np.ndarray, relative: bool, reference: np.float32) -> np.float32:
-    """Return the scale of values: from the reference or, if ``relative``, from the maximum of the source."""
+    """Return the factor that scales values to the reference or, if ``relative``, to the maximum of the source."""
     unit = largest(source) if relative else reference
     return np.float32(1) / (unit if unit != 0 or not relative else np.float32(1))
 
@@ -60,7 +60,7 @@ def inverse_unit(source: np.ndarray, relative: bool, reference: np.float32) -> n
 def scaled_decibels(
     source: np.ndarray, scale: np.float32, smallest: np.float32, factor: np.float32, out: np.ndarray
 ) -> None:
-    """Compute ``factor * log(max(source * scale, smallest))`` for as many elements as ``out`` has."""
+    """Compute ``factor * log(max(source * scale, smallest))`` for the first elements, as many as ``out`` has."""
     any_tiny = smallest < _SMALLEST_NORMAL
     for i in range(out.size):
         ratio = source[i] * scale
@@ -68,7 +68,7 @@ def scaled_decibels(
         ratio = ratio if ratio > smallest else smallest
         tiny = any_tiny and ratio < _SMALLEST_NORMAL
         normal = ratio * _UP if tiny else ratio
-        # The mantissa in the range from the square root of one half, and its exponent.
+        # Split into a mantissa, from the square root of one half on, and its exponent.
         bits = np.int32(_bits(normal) - _ROOT_HALF_BITS)
         mantissa = _float_from_bits(np.int32((bits & 0x007FFFFF) + _ROOT_HALF_BITS))
         exponent = np.float32(bits >> 23) - (_UP_EXPONENT if tiny else np.float32(0))
@@ -90,9 +90,8 @@ class Logarithm(NamedTuple):
     """A logarithmic scale.
 
     Attributes:
-        relative: whether the lower limit is relative to the largest positive element, or to 1 if there is none, and not
-            to the reference.
-        reference: 0 dB.
+        relative: whether 0 dB is the largest positive element, or 1 if there is none, instead of the reference.
+        reference: the value of 0 dB.
         smallest: the smallest ratio; positive.
         factor: the factor for the natural logarithm.
     """

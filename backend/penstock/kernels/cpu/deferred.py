@@ -1,8 +1,8 @@
 """Stand-ins for objects of numba and LLVM, in modules that are imported without them.
 
-numba takes half a second to import, and kernels that were compiled ahead of time work without it. So nothing here is
-imported before a kernel is compiled. Modules of kernels refer to numba's objects through these; where numba meets one
-in a compiled function, it asks for its type by the attribute ``_numba_type_``, and so gets the original object.
+numba takes half a second to import, and kernels that were compiled ahead of time work without it. So it is not imported
+before a kernel is compiled. Modules of kernels refer to numba's objects through these stand-ins; if numba finds one in a function
+that it compiles, it reads the attribute ``_numba_type_``, and so gets the type of the original object.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class DeferredModule:
-    """A module that is imported when one of its names is used.
+    """A module that is imported when one of its names is first used.
 
     Args:
         name: the module's name.
@@ -73,7 +73,7 @@ class DeferredFunction:
 
 
 class DeferredIntrinsic:
-    """A function that generates machine code where kernels call it.
+    """A function whose calls in kernels are replaced by generated machine code.
 
     Args:
         function: maps the types of arguments to a signature and a code generator.
@@ -86,7 +86,7 @@ class DeferredIntrinsic:
         _undeclared.append(self)
 
     def declare(self) -> None:
-        """Declare it to numba."""
+        """Declare the intrinsic to numba."""
         from numba.extending import intrinsic
 
         self._made = intrinsic(**self.options)(self.function) if self.options else intrinsic(self.function)
@@ -101,11 +101,11 @@ class DeferredIntrinsic:
 
 
 class DeferredOverload:
-    """A replacement, in kernels, for a function that numba does not know.
+    """A replacement, in kernels, for a function that numba cannot compile.
 
     Args:
         function: the function that kernels call.
-        choose: maps the types of arguments to a function in Python.
+        choose: maps the types of arguments to the Python function to compile.
         options: options for numba's ``overload``.
     """
 
@@ -116,7 +116,7 @@ class DeferredOverload:
         _undeclared.append(self)
 
     def declare(self) -> None:
-        """Declare it to numba."""
+        """Declare the overload to numba."""
         from numba.extending import overload
 
         overload(self.function, **cast(dict[str, Any], self._options))(self.choose)
@@ -124,12 +124,12 @@ class DeferredOverload:
 
 _undeclared: list[DeferredIntrinsic | DeferredOverload] = []
 overloads: dict[Callable[..., object], DeferredOverload] = {}
-"""The overloads by the function that kernels call."""
+"""The overloads, by the function that kernels call."""
 _declaring = threading.RLock()
 
 
 def overload(function: Callable[..., object], **options: object) -> Callable[[F], F]:
-    """Decorate a function that maps the types of arguments to the Python function that kernels get where they call
+    """Decorate a function that maps the types of arguments to a Python function, which is compiled into kernels that call
     ``function``.
 
     Args:
@@ -152,7 +152,7 @@ def declare_all() -> None:
 
 
 def _type_of_value(value: object) -> object:
-    """Return numba's type of a function that it knows."""
+    """Return numba's type of a function that numba already knows."""
     from numba.core.registry import cpu_target
 
     context = cpu_target.typing_context

@@ -1,6 +1,6 @@
-"""Numbers of the uniform, normal, gamma and beta distributions, and weighted choices, drawn from random streams.
+"""Draws from the uniform, normal, gamma and beta distributions, and weighted choices, from random streams.
 
-Gamma and beta are drawn by rejection, as the GNU C++ library does it.
+Gamma and beta numbers are drawn by rejection, as in the GNU C++ library.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def normal(a: np.uint64, b: np.uint64) -> np.float32:
 
 NORMALS_AT_ONCE = 1024
 """The number of values that :func:`fill_normals` computes at a time, in arrays that stay in the cache."""
-# The bits of sqrt(1/2), and those of a float32's fraction.
+# The bits of the float32 sqrt(1/2), and the number of bits of a float32's fraction.
 _ROOT_BITS, _FRACTION_BITS = np.int32(0x3F3504F3), np.int32(23)
 
 
@@ -104,7 +104,7 @@ def _fill_logarithms(numbers: np.ndarray, out: np.ndarray) -> None:
     """Compute the logarithms of float32 numbers above 0, rounded from a series in double precision."""
     bits, rests = numbers.view(np.int32), out.view(np.int32)
     for e in range(out.size):
-        # The number is 2 ** exponent times a rest around 1.
+        # The number is 2 ** exponent times a rest between sqrt(1/2) and sqrt(2).
         rests[e] = bits[e] - ((bits[e] - _ROOT_BITS) >> _FRACTION_BITS << _FRACTION_BITS)
     for e in range(out.size):
         exponent, rest = np.float64(np.int32((bits[e] - _ROOT_BITS) >> _FRACTION_BITS)), np.float64(out[e])
@@ -126,7 +126,7 @@ def _fill_cosines(numbers: np.ndarray, out: np.ndarray) -> None:
             1 / 2 - z * (1 / 24 - z * (1 / 720 - z * (1 / 40320 - z * (1 / 3628800 - z * (1 / 479001600)))))
         )
         odd = r - r * z * (1 / 6 - z * (1 / 120 - z * (1 / 5040 - z * (1 / 362880 - z * (1 / 39916800)))))
-        # The quarters begin with cos r, -sin r, -cos r and sin r.
+        # At the begin of each quarter, the cosine is cos r, -sin r, -cos r or sin r.
         value = odd if quarter & 1 else even
         out[e] = np.float32(-value if (quarter + 1) & 2 else value)
 
@@ -135,7 +135,7 @@ def _fill_cosines(numbers: np.ndarray, out: np.ndarray) -> None:
 def fill_normals(key: Key, stream: np.uint64, start: np.uint64, out: np.ndarray) -> None:
     """Compute :func:`normal` of consecutive elements' draws, at most ``NORMALS_AT_ONCE``, in loops that are vectorized.
 
-    Logarithms and cosines may be rounded otherwise than the C library's.
+    Logarithms and cosines may be rounded differently from the C library's.
     """
     first, second = np.empty(out.size, np.uint32), np.empty(out.size, np.uint32)
     fill_pairs(key, stream, start, first, second)
@@ -253,8 +253,8 @@ def polar_normal(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray) -
 def gamma_above_one(
     key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: float
 ) -> tuple[float, float, np.uint64]:
-    """Return two factors of a number of the gamma distribution of ``shape`` >= 1 and scale 1, and the position after
-    it.
+    """Return two factors whose product has the gamma distribution of ``shape`` >= 1 and scale 1, and the position after
+    them.
 
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
     """
@@ -297,7 +297,7 @@ def _fill_row_of_beta(
     for e in range(out.size):
         n = start + np.uint64(ELEMENT_STRIDE * e)
         if alpha < 1 and beta < 1:
-            # Both gamma variates may underflow: they are computed relative to the larger one.
+            # Both gamma numbers may underflow, so they are computed relative to the larger one.
             d_a, v_a, n = gamma_above_one(key, stream, n, spare_a, alpha + like(1, real))
             d_b, v_b, n = gamma_above_one(key, stream, n, spare_b, beta + like(1, real))
             u, n = canonical(key, stream, n, real)

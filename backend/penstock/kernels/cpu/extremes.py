@@ -1,4 +1,4 @@
-"""The least and greatest of integers that lie side by side, for many samples in one call."""
+"""The smallest and largest of adjacent integers, for many samples in one call."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from penstock.kernels.cpu.parts import elements_at
 def find_extremes(
     samples: np.ndarray, begin: int, end: int, largest: bool, like: np.generic, target: np.ndarray
 ) -> None:
-    """Find the least or the greatest integer of each row.
+    """Find the smallest or the largest integer of each row.
 
     Args:
-        samples: int64 of shape (samples, 4): the address of a sample, how many rows it has and of how many elements, at least one,
-            and where its results begin in ``target``.
-        begin, end: the samples to compute.
-        largest: whether to find the greatest.
-        like: of the elements' type.
-        target: of the elements' type; output.
+        samples: int64 of shape (samples, 4): a sample's address, its number of rows, the number of elements in a row, at least one, and
+            where its results begin in ``target``.
+        begin, end: the range of samples to compute.
+        largest: whether to find the largest.
+        like: a value of the elements' type.
+        target: filled; of the elements' type.
     """
     for sample in range(begin, end):
         address, rows, count, to = samples[sample]

@@ -1,10 +1,10 @@
-"""Power spectra of many frames at once: a Fourier transform whose vectors hold the same element of 8 frames.
+"""Power spectra of many frames at once: a Fourier transform in which a vector holds the same element of 8 frames.
 
-This needs no shuffling of lanes, whatever the size of the transform, and for usual sizes all intermediate results stay
-in the L1 cache. For sizes of no prime factors but 2 and 5, the 2 at least three times (:func:`is_transformed`).
+So no lanes are shuffled, whatever the size of the transform, and for usual sizes all intermediate results stay in the L1
+cache. Sizes may have no prime factors but 2 and 5, and must be multiples of 8 (:func:`is_transformed`).
 
-Source: Stockham's self-sorting transform, of radix 4 mostly, of half the size: a real frame's even and odd elements become real
-and imaginary parts, and the two spectra are separated by their symmetry (Cooley, Lewis and Welch, 1970).
+Source: Stockham's self-sorting transform, mostly of radix 4, of half the size: even elements of a real frame become real parts
+and odd ones imaginary parts; their spectra are separated by their symmetry (Cooley, Lewis and Welch, 1970).
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from penstock.kernels.cpu.simd import (
 _LANES = 8
 # Floats of a vector of complex numbers: the real parts, then the imaginary parts.
 _ROW = 2 * _LANES
-# Bits of the sizes that radix-4 steps alone cover.
+# A mask for powers of 4: sizes for which steps of radix 4 are enough.
 _POWERS_OF_4 = 0x5555555555555555
-# Cosines and sines of a fifth of a turn, and of two.
+# Cosines and sines of one fifth and of two fifths of a turn.
 _COS_1, _COS_2, _SIN_1, _SIN_2 = (np.float32(f(k * 0.4 * np.pi)) for f in (np.cos, np.sin) for k in (1, 2))
-# Frames whose spectra are buffered before they are stored.
+# The number of frames whose spectra are buffered before they are stored.
 TILE = 32
 
 
 def _roots_of_unity(powers: np.ndarray, count: int) -> np.ndarray:
-    """Return ``exp(-2 pi i powers / count)`` as float32: alternating real and imaginary parts, in the order they are
+    """Return ``exp(-2 pi i powers / count)`` as float32: alternating real and imaginary parts, in the order in which they are
     read.
     """
     angles = -2 * np.pi * powers / count
@@ -65,7 +65,7 @@ def is_transformed(nfft: int) -> bool:
 
 @cache
 def _twiddles(size: int) -> np.ndarray:
-    """Return the twiddles of each step but the last: for each ``p``, powers ``p``, ``2 p`` and ``3 p`` of its root of
+    """Return the twiddles of all steps but the last: for each ``p``, the powers ``p``, ``2 p`` and so on of the step's root of
     unity.
     """
     parts = []
@@ -77,7 +77,7 @@ def _twiddles(size: int) -> np.ndarray:
 
 @cache
 def _split_twiddles(size: int) -> np.ndarray:
-    """Return twiddles of the odd elements' spectra: for each ``j``, those of frequencies ``j + m * size / 4``."""
+    """Return twiddles of the odd elements' spectra: for each ``j``, those of the four frequencies ``j + m * size / 4``."""
     quarter = size // 4
     return _roots_of_unity(np.arange(quarter // 2 + 1)[:, None] + np.arange(4) * quarter, 2 * size)
 
@@ -89,7 +89,7 @@ def _places(size: int) -> np.ndarray:
     """
     order, rest, left = np.zeros(size // 4, np.int64), np.arange(size // 4), size
     for radix in _radices(size)[:-1]:
-        # Each step combines the frequencies with equal remainders.
+        # A step separates frequencies by their remainder modulo its radix.
         left //= radix
         order, rest = order + rest % radix * left, rest // radix
     return order * _ROW
@@ -130,7 +130,7 @@ def _copy_frames(
 
 @inner
 def _gather(source: np.ndarray, first: int, step: int, window: np.ndarray, work: np.ndarray) -> None:
-    """Gather windowed frames, side by side: even elements are real parts, odd ones imaginary; then zeros.
+    """Gather 8 windowed frames side by side: even elements are real parts, odd ones imaginary parts; zeros after the window.
 
     Frame ``i`` begins at ``source[first + i * step]``; nothing past the window is read. Windows have at least 8
     elements.
@@ -167,7 +167,7 @@ def _gather(source: np.ndarray, first: int, step: int, window: np.ndarray, work:
 
 @inner
 def _halve(work: np.ndarray, twiddles: np.ndarray) -> None:
-    """Do a step of radix 2."""
+    """Do the step of radix 2."""
     half = work.size // 2
     for a in range(0, half, _ROW):
         b, p = a + half, a // _LANES
@@ -183,7 +183,7 @@ def _halve(work: np.ndarray, twiddles: np.ndarray) -> None:
 
 @inner
 def _quarter(work: np.ndarray, stride: int, twiddles: np.ndarray, t: int) -> int:
-    """Return a step of radix 4 of transforms of ``stride`` elements each; their factors begin at ``t``."""
+    """Do a step of radix 4 of transforms of ``stride`` floats each; return where twiddles after those from ``t`` on begin."""
     quarter = stride // 4
     for p in range(0, quarter, _ROW):
         w1r, w1i = spread(at(twiddles, t), _LANES), spread(at(twiddles, t + 1), _LANES)
@@ -223,7 +223,7 @@ def _quarter(work: np.ndarray, stride: int, twiddles: np.ndarray, t: int) -> int
 
 @inner
 def _fifth(work: np.ndarray, stride: int, twiddles: np.ndarray, t: int) -> int:
-    """Return a step of radix 5, as :func:`_quarter`."""
+    """Do a step of radix 5, as :func:`_quarter` does."""
     fifth = stride // 5
     for p in range(0, fifth, _ROW):
         a = p
@@ -257,7 +257,7 @@ def _fifth(work: np.ndarray, stride: int, twiddles: np.ndarray, t: int) -> int:
 
 @inner
 def _store_turned(work: np.ndarray, place: int, re: Vector, im: Vector, twiddles: np.ndarray, t: int) -> None:
-    """Store complex numbers times a factor."""
+    """Store complex numbers multiplied by a twiddle."""
     wr, wi = at(twiddles, t), at(twiddles, t + 1)
     store(work, place, subtract_product(re * wr, wi, im))
     store(work, place + _LANES, add_product(re * wi, wr, im))
@@ -280,7 +280,7 @@ def _even_results(work: np.ndarray, a: int) -> _FourVectors:
 
 @inner
 def _odd_results(work: np.ndarray, a: int) -> _FourVectors:
-    """Return results 1 and 3 of the same step."""
+    """Return results 1 and 3 of the step of :func:`_even_results`."""
     b, c, d = a + _ROW, a + 2 * _ROW, a + 3 * _ROW
     mr, mi = (
         load(work, a, _LANES) - load(work, c, _LANES),
@@ -308,7 +308,7 @@ def _part(
 ) -> None:
     """Compute squared magnitudes, times 4, of the frequencies ``k`` and ``mirrored`` of real frames.
 
-    The contributions of even and odd elements to the two differ only in sign.
+    The terms of even and odd elements are the same for both, but for signs.
     """
     even_r, even_i = ar + br, ai - bi
     odd_r, odd_i = ai + bi, br - ar
@@ -371,7 +371,7 @@ def _spectra(
         _copy_frames(signal, length, step, first, count, reflect, window.size, frames)
         _gather(frames, 0, window.size, window, work)
     stride, t = work.size, 0
-    # The remaining size, for steps of radix 4.
+    # The remaining size for steps of radix 4.
     left = places.size
     while left % 5 == 0:
         left //= 5
@@ -479,7 +479,7 @@ def _power_spectra(
 def _sum_bands(
     powers: np.ndarray, starts: np.ndarray, widths: np.ndarray, weights: np.ndarray, out: np.ndarray
 ) -> None:
-    """Compute :func:`penstock.kernels.cpu.audio.weighted_rows` of the spectra of 8 frames, for rows of ``TILE``."""
+    """Compute :func:`penstock.kernels.cpu.audio.weighted_rows` of the spectra of 8 frames; rows of ``out`` have ``TILE`` elements."""
     width = weights.size // starts.size
     for m in range(starts.size):
         place, row = at(starts, m) * _LANES, m * width
@@ -503,11 +503,11 @@ def band_tile(
 
     Args:
         signal: float32.
-        transform: the elements of a :class:`Transform`.
-        bands: their starts, :func:`~penstock.kernels.cpu.audio.used_widths`, and the weights, flat.
+        transform: the fields of a :class:`Transform`.
+        bands: where bands start, their :func:`~penstock.kernels.cpu.audio.used_widths`, and the weights, flat.
         t, count: the first frame, and the number of frames.
         scratch: scratch memory from :func:`tile_scratch`.
-        sums: ``TILE`` elements for each band; those past ``count`` are unchanged, or become the bands of silence.
+        sums: filled; ``TILE`` elements for each band. Those from ``count`` on may be left unchanged, or become the bands of silence.
     """
     window, length, step, start, reflect, magnitude, factors = transform
     starts, widths, weights = bands
@@ -517,7 +517,7 @@ def band_tile(
         _spectra(signal, window, length, step, first, abreast, reflect, factors, spectra_scratch, powers, _LANES)
         if magnitude:
             _to_magnitudes(powers)
-        # While the spectra are in the L1 cache.
+        # While the spectra are still in the L1 cache.
         _sum_bands(powers, starts, widths, weights, sums[column:])
 
 
@@ -597,5 +597,5 @@ def power_spectra(signal: np.ndarray, transform: Transform, time_first: bool, ou
 def band_power(
     signal: np.ndarray, transform: Transform, starts: np.ndarray, weights: np.ndarray, out: np.ndarray
 ) -> None:
-    """Compute :func:`power_spectra`, and their :func:`penstock.kernels.cpu.audio.weighted_rows`."""
+    """Compute :func:`power_spectra`, and then :func:`penstock.kernels.cpu.audio.weighted_rows` of them."""
     _band_power(signal, transform[:], starts, weights.reshape(-1), out.shape[1], out.reshape(-1))

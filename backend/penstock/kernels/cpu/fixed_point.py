@@ -1,8 +1,8 @@
 """Separable resampling of uint8 in fixed point on the CPU: integer weights, and each pass rounded to uint8.
 
 The vertical pass sums whole rows as vectors. The horizontal pass transposes blocks of rows, so that a vector holds one
-value from each of several rows, sums, and transposes the result back. PyTorch's weights have 16 bits and are multiplied two
-at a time, or four where the machine has instructions for that; Pillow's weights have more than 16 bits.
+value from each of several rows; it sums these vectors, and transposes the results back. PyTorch's weights have 16 bits and are
+multiplied two at a time, or four if the machine has instructions for that; Pillow's weights have more than 16 bits.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from penstock.kernels.reference_filters import ReferenceTaps
 from penstock.kernels.thread_buffers import ThreadBuffers
 
 BLOCK = 16
-"""The rows and columns that are transposed at a time; smaller images are padded to this size."""
-# Bytes of a row that are summed at a time, four rows at once.
+"""The number of rows and columns that are transposed at a time; smaller images are padded to this size."""
+# The number of bytes of a row that are summed at a time, from four rows at once.
 _LINE = 64
 
 
 @njit(inline="always", **OPTIONS)
 def _pair(first: int, second: int) -> np.int32:
-    """Return two weights, for ``pair_products``."""
+    """Pack two weights into one number, for ``pair_products``."""
     return np.int32(np.int64(second) << 16 | (np.int64(first) & 0xFFFF))
 
 
@@ -59,7 +59,7 @@ def _sum_row(
     """Compute row[i] = sum over k of weights[k] * flat[place + k * stride + i], for i below count.
 
     Args:
-        short: the weights have 16 bits.
+        short: whether the weights fit in 16 bits.
     """
     half, i, taps = 1 << (bits - 1), 0, weights.size
     while i < count:
@@ -140,7 +140,7 @@ def _sum_pixels(columns: np.ndarray, places: np.ndarray, pairs: np.ndarray, bits
 
     Args:
         places: the position of each output pixel's first pair.
-        pairs: the weights, of shape (w, n).
+        pairs: the weights, two in each number, of shape (w, pairs).
     """
     half, count, weights = 1 << (bits - 1), pairs.shape[1], pairs.ravel()
     for x in range(places.size):
@@ -157,7 +157,7 @@ def _sum_pixels(columns: np.ndarray, places: np.ndarray, pairs: np.ndarray, bits
 
 @inner
 def _pair_weights(starts: np.ndarray, weights: np.ndarray, places: np.ndarray, pairs: np.ndarray) -> None:
-    """Compute the weights of pairs of pixels, each of which begins at an even position."""
+    """Compute the weights of pairs of pixels; each pair begins at an even position."""
     taps, first = weights.shape[1], starts.min()
     pairs[:] = 0
     for x in range(starts.size):
@@ -174,7 +174,7 @@ def _transpose_pixels(
     """Transpose ``count`` pixels of three channels in each of a block of rows, by ``transpose_pixels`` or
     ``transpose_quads``.
     """
-    # Four bytes more are read than the pixels have, which the last row may lack.
+    # Each step reads four bytes beyond its pixels, which do not exist after the last row.
     whole = max(count - 2, 0) // 4 * 4
     for x in range(0, whole, 4):
         _transpose_four(flat, place + 3 * x, stride, columns, x * 48, by_four)
@@ -198,7 +198,7 @@ def _transpose_four(flat: np.ndarray, place: int, stride: int, columns: np.ndarr
 
 @kernel
 def _transpose_columns(flat: np.ndarray, place: int, stride: int, columns: np.ndarray, count: int) -> None:
-    """Transpose ``count`` columns, at least a block's, of a block of rows: (block, n) -> (n, block)."""
+    """Transpose ``count`` columns, at least ``BLOCK``, of a block of rows: (block, n) -> (n, block)."""
     x = 0
     while x < count:
         x = min(x, count - 16)
@@ -220,7 +220,7 @@ def _transpose_back(columns: np.ndarray, flat: np.ndarray, place: int, stride: i
 def _sum_columns(
     rows: np.ndarray, channels: int, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray
 ) -> None:
-    """Do the horizontal pass: rows (H, W * C) -> lines (H, w * C), where both may be wider."""
+    """Do the horizontal pass: rows (H, W * C) -> lines (H, w * C); both may have padding on the right."""
     flat, stride = rows.ravel(), rows.shape[1]
     ends, width = lines.ravel(), lines.shape[1]
     transposed = np.empty(width * 16, np.uint8)
@@ -256,7 +256,7 @@ def _sum_columns_of_pixels(
     pairs = np.empty((starts.size, taps // 2 + 1), np.int32)
     places = np.empty(starts.size, np.int64)
     _pair_weights(starts, weights, places, pairs)
-    # The last pixel's pair may end after it, with a weight of zero.
+    # The last pixel's pair may end beyond it, with a weight of zero.
     columns = np.zeros((count // 4 + 2) * 192, np.uint8)
     y = 0
     while y < height:
@@ -274,7 +274,7 @@ def _are_two_bytes(weights: np.ndarray) -> bool:
 
 @inner
 def _split_weights(weights: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return the bytes of weights, four in a number: of each four the high ones, then the low ones; contiguous.
+    """Return the bytes of weights, four in a number: for each four weights, the high bytes, then the low bytes; contiguous.
 
     Args:
         weights: an array of shape (outputs, taps).
@@ -292,7 +292,7 @@ def _split_weights(weights: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 @inner
 def _sum_rows_by_four(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray) -> None:
-    """Same as :func:`_sum_rows` four rows at a time."""
+    """Same as :func:`_sum_rows`, four rows at a time."""
     flat, stride, target = rows.ravel(), rows.shape[1], lines.ravel()
     if stride < _LINE or not _are_two_bytes(weights):
         _sum_rows(rows, starts, weights, bits, lines)
@@ -312,7 +312,7 @@ def _sum_rows_by_four(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray,
 def _sum_columns_by_four(
     rows: np.ndarray, channels: int, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray
 ) -> None:
-    """Same as :func:`_sum_columns` four columns at a time."""
+    """Same as :func:`_sum_columns`, four columns at a time."""
     if channels != 3 or not _are_two_bytes(weights):
         _sum_columns(rows, channels, starts, weights, bits, lines)
         return
@@ -321,7 +321,7 @@ def _sum_columns_by_four(
     count = starts.max() + weights.shape[1] - first
     split = _split_weights(weights, (starts - first) % 4)
     fours, numbers = split.shape[1], split.ravel()
-    # The last pixels' group may end after them, with weights of zero.
+    # The last pixels' group may end beyond them, with weights of zero.
     columns, transposed = np.zeros((count // 4 + 2) * 192, np.uint8), np.empty(width * 16, np.uint8)
     y = 0
     while y < rows.shape[0]:
@@ -336,7 +336,7 @@ def _sum_columns_by_four(
 
 @kernel
 def sum_rows(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray) -> None:
-    """Do the vertical pass in this machine's fastest way: rows (H, n) -> lines (h, n), n at least ``BLOCK``."""
+    """Do the vertical pass in the fastest way for this machine: rows (H, n) -> lines (h, n), n at least ``BLOCK``."""
     if are_supported():
         _sum_rows_by_four(rows, starts, weights, bits, lines)
     else:
@@ -347,7 +347,7 @@ def sum_rows(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: in
 def sum_columns(
     rows: np.ndarray, channels: int, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray
 ) -> None:
-    """Do the horizontal pass in this machine's fastest way: rows (H, W * C) -> lines (H, w * C), H and both widths at
+    """Do the horizontal pass in the fastest way for this machine: rows (H, W * C) -> lines (H, w * C), H and both widths at
     least ``BLOCK``.
     """
     if are_supported():
@@ -372,7 +372,7 @@ def _resample_both(
     """Do both passes, the horizontal one first.
 
     Args:
-        between: the results of the first pass for the rows that are read.
+        between: receives the results of the first pass, for the rows that the second one reads.
     """
     first = row_starts.min()
     sum_columns(rows[first : first + between.shape[0]], channels, starts, weights, bits, between)
@@ -389,7 +389,7 @@ def resample_image(
     target: np.ndarray,
     columns_first: bool = True,
 ) -> None:
-    """Resample an image in two passes, each with a uint8 result; an axis that is only cut has none.
+    """Resample an image in two passes, each with a uint8 result; an axis that is only cropped has none.
 
     Args:
         source: contiguous, of shape (H, W, C), of uint8.
@@ -424,7 +424,7 @@ def resample_image(
 
 
 def kept_positions(taps: ReferenceTaps) -> slice | None:
-    """Return the positions in the input that the output takes unchanged, in their order."""
+    """Return the range of input positions that the output copies unchanged and in order; None if it is no such copy."""
     starts, weights, bits = taps
     if weights.shape[1] > 1:
         return None
@@ -456,7 +456,7 @@ def _resample_columns(rows: np.ndarray, channels: int, taps: ReferenceTaps, line
 
 
 def _padded(rows: np.ndarray, least: int) -> np.ndarray:
-    """Return the rows, padded to this number of rows and to the width of a block."""
+    """Return the rows, padded to at least ``least`` rows and to the width of a block."""
     height, width = rows.shape
     padded = np.zeros((max(height, least), max(width, BLOCK)), np.uint8)
     padded[:height, :width] = rows

@@ -1,4 +1,4 @@
-"""Decodes FLAC streams as common encoders write them; libsndfile decodes all others, and damaged ones.
+"""Decoding of FLAC streams as common encoders write them; other streams, and damaged ones, are left to libsndfile.
 
 Source: RFC 9639, sections 9 (frames), 9.2 (subframes) and 9.3 (checksums).
 """
@@ -11,19 +11,19 @@ from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd_integers import leading_zeros, load_word
 
 MARGIN = 16
-"""The bytes to append to the data, as words are read from any position in it."""
+"""The number of bytes to append to the data, as whole words are read from any position in it."""
 
-# Samples before a block, as filters of up to this order refer to them.
+# The number of earlier samples before a block: filters have at most this order.
 _HISTORY = 32
 _SYNC = 0xFFF8
 # Values of the 6 bits that encode the kind of a subframe.
 _CONSTANT, _VERBATIM, _FIXED, _HIGHEST_FIXED, _LINEAR = 0, 1, 8, 12, 32
-# A word holds at least that many bits from any position on.
+# The number of bits that a loaded word holds at least, from any bit position on.
 _WORD = 57
 
 
 def _checksums(polynomial: int, bits: int) -> np.ndarray:
-    """Return the checksum of each byte that 0 to 7 zero bytes follow."""
+    """Return the checksum of each byte followed by 0 to 7 zero bytes, of shape (8, 256)."""
     top, table = 1 << bits - 1, np.arange(256, dtype=np.int64) << bits - 8
     for _ in range(8):
         table = np.where(table & top, table << 1 ^ polynomial, table << 1) & 2 * top - 1
@@ -59,7 +59,7 @@ def _crc_16(data: np.ndarray, start: int, end: int) -> int:
 
 @inner
 def _unsigned(data: np.ndarray, position: int, bits: int) -> int:
-    """Return a number of up to 57 bits at a position in bits."""
+    """Return the number of up to 57 bits at a bit position."""
     word = load_word(data, position >> 3) << np.uint64(position & 7)
     return int(np.int64(word >> np.uint64(1) >> np.uint64(63 - bits)))
 
@@ -87,7 +87,7 @@ def _ones_after_zeros(data: np.ndarray, position: int, end: int) -> int:
 def _read_rice(
     data: np.ndarray, position: int, end: int, parameter: int, samples: np.ndarray, first: int, last: int
 ) -> int:
-    """Read Rice-coded differences; return the position after them, or -1."""
+    """Read Rice-coded differences; return the position after them; -1: the data are damaged."""
     shift, rest = np.uint64(parameter), np.uint64(63 - parameter)
     for i in range(first, last):
         if position >= end:
@@ -111,8 +111,8 @@ def _read_rice(
 
 @inner
 def _read_differences(data: np.ndarray, position: int, end: int, samples: np.ndarray, order: int, size: int) -> int:
-    """Read the differences from a prediction into ``samples[_HISTORY + order:]``; return the position after them, or
-    -1.
+    """Read the differences from a prediction into ``samples[_HISTORY + order:]``; return the position after them; -1: the data
+    are damaged.
     """
     wide, partition = _unsigned(data, position, 2), _unsigned(data, position + 2, 4)
     position += 6
@@ -159,7 +159,7 @@ def _predict_fixed(samples: np.ndarray, order: int, first: int, last: int) -> No
 
 @inner
 def _predict_by_eight(samples: np.ndarray, factors: np.ndarray, shift: int, first: int, last: int) -> None:
-    """Add the sum of the eight samples before, times ``factors``, to each; with registers only."""
+    """Add to each sample the sum of the eight samples before it times ``factors``; all values stay in registers."""
     a, b, c, d, e, f, g, h = factors[:8]
     p, q, r, s = samples[first - 1], samples[first - 2], samples[first - 3], samples[first - 4]
     t, u, v, w = samples[first - 5], samples[first - 6], samples[first - 7], samples[first - 8]
@@ -172,7 +172,7 @@ def _predict_by_eight(samples: np.ndarray, factors: np.ndarray, shift: int, firs
 
 @inner
 def _predict(samples: np.ndarray, factors: np.ndarray, order: int, shift: int, first: int, last: int) -> None:
-    """Undo linear prediction of any order."""
+    """Undo a linear prediction of any order."""
     for i in range(first, last):
         total = 0
         for k in range(order):
@@ -184,7 +184,7 @@ def _predict(samples: np.ndarray, factors: np.ndarray, order: int, shift: int, f
 def _read_subframe(
     data: np.ndarray, position: int, end: int, bits: int, size: int, samples: np.ndarray, factors: np.ndarray
 ) -> int:
-    """Read a channel's block into ``samples[_HISTORY:]``; return the position after it, or -1."""
+    """Read a channel's block into ``samples[_HISTORY:]``; return the position after it; -1: the data are damaged."""
     if position + 8 > end or _unsigned(data, position, 1):
         return -1
     kind, wasted = _unsigned(data, position + 1, 6), _unsigned(data, position + 7, 1)
@@ -241,7 +241,7 @@ def _read_subframe(
 
 @inner
 def _coded_number_size(data: np.ndarray, at: int) -> int:
-    """Return the bytes of a frame's or sample's number, coded as in UTF-8; 0 if it is invalid."""
+    """Return the size in bytes of a frame's or sample's number, which is coded as in UTF-8; 0 if it is invalid."""
     first, size = data[at], 0
     while size < 8 and first & 128 >> size:
         size += 1
@@ -271,7 +271,7 @@ def _block_size(data: np.ndarray, code: int, at: int) -> tuple[int, int]:
 
 @inner
 def _join_stereo(samples: np.ndarray, assignment: int, size: int) -> None:
-    """Restore left and right from one channel, or their mean, and their difference."""
+    """Restore left and right from a difference and one channel, or the mean of both."""
     left, right = samples[0], samples[1]
     for i in range(_HISTORY, _HISTORY + size):
         if assignment == 8:
@@ -300,17 +300,17 @@ def decode_flac(
         data: the file, and :data:`MARGIN` bytes more: uint8, contiguous.
         start: the offset at which the first frame begins.
         bits: the bits of a sample: 16 or 24.
-        largest: the samples in the largest block.
+        largest: the largest block size in samples.
         output: filled; (time, channels) of any type.
-        left, right: the number of bits by which integer samples are shifted.
-        scale: factor for shifted samples; an integer for integer outputs.
+        left, right: the number of bits by which integer samples are shifted to the left, and then to the right.
+        scale: the factor for shifted samples; an integer for integer outputs.
     """
     count, channels = output.shape
     samples = np.zeros((channels, _HISTORY + largest), np.int64)
     factors, at, done = np.zeros(_HISTORY, np.int64), start, 0
     bytes_there, lowest, highest = len(data) - MARGIN, -(1 << bits - 1), (1 << bits - 1) - 1
     while done < count:
-        # The shortest header, and a checksum.
+        # The shortest header, with its checksum.
         if at + 8 > bytes_there or (np.int64(data[at]) << 8 | np.int64(data[at + 1])) & ~1 != _SYNC:
             return False
         size_code, assignment = data[at + 2] >> 4, np.int64(data[at + 3] >> 4)
@@ -327,7 +327,7 @@ def decode_flac(
             return False
         position = (header + 1) * 8
         for channel in range(channels):
-            # A difference of channels has a bit more.
+            # A difference of channels has one more bit.
             wider = 1 if stereo and channel == (0 if assignment == 9 else 1) else 0
             position = _read_subframe(data, position, bytes_there * 8, bits + wider, size, samples[channel], factors)
             if position < 0:

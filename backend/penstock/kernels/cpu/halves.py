@@ -9,7 +9,7 @@ from penstock.kernels.cpu.options import kernel
 
 @kernel
 def _round(bits: np.ndarray, target: np.ndarray) -> None:
-    """Convert the bits of singles to those of the nearest halves. Branchless, so that the loop is vectorized."""
+    """Convert the bits of singles to those of the nearest halves. It has no branches, so that the loop is vectorized."""
     for i in range(bits.size):
         magnitude = np.int32(bits[i] & 0x7FFFFFFF)
         sign = np.int32((bits[i] >> 16) & 0x8000)
@@ -28,7 +28,7 @@ def _round(bits: np.ndarray, target: np.ndarray) -> None:
 
 @kernel
 def _round_to_bfloat16(bits: np.ndarray, target: np.ndarray) -> None:
-    """Convert the bits of singles to those of the nearest bfloat16, of two equally near ones the even one."""
+    """Convert the bits of singles to those of the nearest bfloat16, ties to even."""
     for i in range(bits.size):
         single = bits[i]
         # A carry into the exponent is correct.
@@ -42,8 +42,8 @@ def round_to_bfloat16(source: np.ndarray, target: np.ndarray) -> None:
     """Convert numbers to bfloat16, by way of float32.
 
     Args:
-        source: of any type.
-        target: the bits, uint16 of the same shape; contiguous.
+        source: an array of any type.
+        target: filled with the bits, uint16 of the same shape; contiguous.
     """
     with np.errstate(over="ignore"):
         singles = np.ascontiguousarray(source, np.float32)

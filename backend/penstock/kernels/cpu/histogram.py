@@ -9,13 +9,13 @@ from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import at
 from penstock.kernels.cpu.simd_integers import load_word
 
-# Counters used in turn: neighbouring pixels are often equal, and a counter must be written before it is read again.
+# The number of counters used in turn for a value: adjacent pixels are often equal, and a counter must be written before it is read again.
 _TURNS = 4
 
 
 @inner
 def _equalizing_table(counts: np.ndarray, total: int, table: np.ndarray) -> None:
-    """Map each value to the share of pixels not above it (without those of the minimum), scaled from 0 to 255."""
+    """Map each value to the share of pixels not above it, scaled from 0 to 255; pixels of the minimum value are not counted."""
     least = 0
     while counts[least] == 0:
         least += 1
@@ -82,7 +82,7 @@ def equalize(source: np.ndarray, target: np.ndarray) -> None:
     """Equalize the histogram of each channel.
 
     Args:
-        source, target: of uint8 and shape (..., channels), contiguous, not empty.
+        source, target: uint8 of shape (..., channels), contiguous, not empty.
     """
     _equalize(source.reshape(-1), source.shape[-1], target.reshape(-1))
 
@@ -101,13 +101,13 @@ def _count_tile(source: np.ndarray, top: int, left: int, height: int, width: int
 
 @inner
 def _limited_table(counts: np.ndarray, area: int, limit: int, table: np.ndarray) -> None:
-    """Map each value to the share of the tile's pixels not above it, counting none more often than ``limit``."""
+    """Map each value to the share of the tile's pixels not above it, scaled from 0 to 255; counts are limited to ``limit``."""
     if limit > 0:
         excess = 0
         for value in range(256):
             excess += max(counts[value] - limit, 0)
             counts[value] = min(counts[value], limit)
-        # The excess is distributed over all values, and the remainder over some at equal distances.
+        # The excess is distributed over all values, and its remainder over values at equal distances.
         counts += excess // 256
         rest = excess % 256
         distance = max(256 // max(rest, 1), 1)
@@ -121,7 +121,7 @@ def _limited_table(counts: np.ndarray, area: int, limit: int, table: np.ndarray)
 
 @inner
 def _between(place: int, extent: int, tiles: int) -> tuple[int, int, np.float32]:
-    """Return the two tiles whose centres are around a pixel, and the weight of the second one."""
+    """Return the two tiles whose centres lie around a pixel, along one axis, and the weight of the second one."""
     position = np.float32(place) * (np.float32(1) / np.float32(extent)) - np.float32(0.5)
     first = int(np.floor(position))
     return max(first, 0), min(first + 1, tiles - 1), position - np.float32(first)
@@ -138,8 +138,8 @@ def _blend(
     fy: np.float32,
     target: np.ndarray,
 ) -> None:
-    """Compute a row of pixels, interpolated between four tables each, which begin at ``lefts`` and ``rights`` in two
-    rows.
+    """Compute a row of pixels, each interpolated between four tables, which begin at ``lefts`` and ``rights`` in two
+    rows of tables.
     """
     one = np.float32(1)
     for x in range(source.size):
@@ -177,9 +177,9 @@ def equalize_tiles(
     """Equalize the histograms of tiles, interpolating between the results of neighbouring tiles.
 
     Args:
-        source, target: of uint8 and shape (H, W), with any strides, not empty.
-        tiles: rows and columns of tiles.
-        extents: height and width of each; together they may exceed the image, which is reflected there.
+        source, target: uint8 of shape (H, W), with any strides, not empty.
+        tiles: the numbers of rows and columns of tiles.
+        extents: height and width of each tile; together, tiles may exceed the image, which is reflected there.
         limit: the largest count of a value; 0: unlimited.
     """
     _equalize_tiles(source, tiles, extents, limit, target)

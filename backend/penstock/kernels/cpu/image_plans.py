@@ -1,4 +1,4 @@
-"""Resizing and then cropping images, planned in one call for a whole batch: from sizes to the descriptors that a GPU reads."""
+"""Planning of resizing and then cropping images, in one call for a whole batch: from sizes to the descriptors that a GPU reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GROUP = 8
 
 @inner
 def _common_channels(shapes: np.ndarray) -> int:
-    """Return the channels of images that have pixels; 0 if images differ in them, or one is empty."""
+    """Return the number of channels that all images have; 0 if they differ in it, or one has no pixels."""
     for image in range(len(shapes)):
         if shapes[image, 0] * shapes[image, 1] * shapes[image, 2] == 0 or shapes[image, 2] != shapes[0, 2]:
             return 0
@@ -26,7 +26,7 @@ def _common_channels(shapes: np.ndarray) -> int:
 
 @inner
 def _are_inside(sizes: np.ndarray, anchors: np.ndarray, extents: np.ndarray) -> bool:
-    """Return whether all windows have pixels, and lie inside."""
+    """Return whether all windows have pixels and lie inside the images."""
     for image in range(len(sizes)):
         for axis in range(2):
             start, stop = anchors[image, axis], anchors[image, axis] + extents[image, axis]
@@ -37,7 +37,7 @@ def _are_inside(sizes: np.ndarray, anchors: np.ndarray, extents: np.ndarray) -> 
 
 @inner
 def _fill_stacks(shapes: np.ndarray, stacks: np.ndarray) -> None:
-    """Make shapes of images (H, W, C) those of stacks of one image."""
+    """Fill in the shapes of images (H, W, C) as shapes of stacks of one image."""
     for image in range(len(shapes)):
         stacks[image, 0] = 1
         for axis in range(3):
@@ -68,7 +68,7 @@ def _columns(
     cropped: np.ndarray,
     mirrored: bool,
 ) -> tuple[np.ndarray, ...]:
-    """Return the plans of one axis, as :func:`plan_tables` takes them."""
+    """Return the plans of one axis, as the arguments of :func:`plan_tables`."""
     return (
         extents[:, axis],
         sizes[:, axis],
@@ -121,7 +121,7 @@ IMAGE_RULES = np.dtype(
         ("stacks", STACK_RULES),
     ]
 )
-"""How images are resized and cropped alike; see :func:`image_rules`. Values for H and W are pairs, in a row for all
+"""How all images of a batch are resized and cropped; see :func:`image_rules`. Values for H and W are pairs, in one row for all
 images; ``most`` is valid if ``is_limited``, ``starts`` and ``ends`` if ``is_within``; the first of ``filters`` is for
 axes that shrink.
 """
@@ -145,16 +145,16 @@ def image_rules(
     copied: int,
     stacks: StackRules,
 ) -> np.ndarray:
-    """Return the rules of images that are resized and cropped alike, in a record: passing many arguments takes longer
+    """Return the rules by which all images of a batch are resized and cropped, in one record: passing many arguments takes longer
     than the computation.
 
     Args:
-        requested, mode, most, relative, subpixel, alignment: as in :func:`fill_axis_plans`; a row for all.
-        region: the region's starts and ends, as in :func:`fill_axis_plans`; a row for all.
-        filters: those of axes that shrink, and of axes that grow; a row for all.
+        requested, mode, most, relative, subpixel, alignment: as in :func:`fill_axis_plans`; one row for all images.
+        region: the region's starts and ends, as in :func:`fill_axis_plans`; one row for all images.
+        filters: the filters of axes that shrink, and of axes that grow; one row for all images.
         antialias: whether filters widen when an axis shrinks.
-        wanted, positions, rounding: of the windows in H and W, as in :func:`fill_crops`; a row for all.
-        mirrored: whether all rows of pixels are reversed.
+        wanted, positions, rounding: the windows in H and W, as in :func:`fill_crops`; one row for all images.
+        mirrored: whether rows of pixels are reversed.
         max_support, copied: as for :func:`plan_tables`.
         stacks: as in :func:`plan_stacks`.
 
@@ -188,23 +188,22 @@ def plan_images(
     blocks: np.ndarray,
     windows: np.ndarray,
 ) -> tuple[int, int, int, int, int, int, int, int, int]:
-    """Plan images that are resized and cropped alike.
+    """Plan images that are all resized and cropped by the same rules.
 
     Args:
         shapes: the shapes of the images (H, W, C), in rows.
         rules: the rules, from :func:`image_rules`.
         known_filters, rows: as in :func:`plan_tables`.
-        stacks: an array to fill with the shapes of the images as stacks (1, H, W, C), or of the windows if only they
-            are in memory.
-        cropped: an array to fill with the sizes of the results (h, w).
-        descriptors, blocks: arrays to fill, as in :func:`plan_stacks`, except for the address of the result, and with
-            the offset to add to the address of the image or window, which must be a multiple of 16.
-        windows: an array to fill with the part of each image that is read and alone will be in memory: top, left,
-            height and width. Without rows: images will be in memory whole.
+        stacks: filled with the shapes of the images as stacks (1, H, W, C), or of the windows if only these are in memory.
+        cropped: filled with the sizes of the results (h, w).
+        descriptors, blocks: filled as in :func:`plan_stacks`, except for the address of the result; instead of the address of the image,
+            with the offset to add to the address of the image or window, which must be a multiple of 16.
+        windows: filled with the part of each image that is read, if only that part will be in memory: top, left, height and width.
+            Without rows: whole images will be in memory.
 
     Returns:
         The results of :func:`plan_tables` and of :func:`plan_stacks`; zeros if images have to be planned one by one: an
-        argument is out of range, an image is empty, a window reaches outside, or the channels differ.
+        argument is out of range, an image is empty, a window reaches outside its image, or the numbers of channels differ.
     """
     count = len(shapes)
     nothing = 0, 0, 0, 0, 0, 0, 0, 0, 0
@@ -250,7 +249,7 @@ def plan_images(
         for image in range(count):
             top, left, height, width = windows[image]
             stacks[image, 1], stacks[image, 2] = height, width
-            # Where the image's first pixel would be, before that of the window.
+            # The position of the image's first pixel relative to that of the window.
             origins[image] = -(top * width + left) * shapes[image, 2] * by.stacks.itemsize
     place = descriptors, blocks, origins, nowhere, stacks, of_height, of_width
     shared, kept, strip, taps, channels = fill_descriptors(*place, by.stacks)
@@ -270,19 +269,19 @@ def plan_windows(
     stacks: np.ndarray,
     results: np.ndarray,
 ) -> tuple[int, int, int, int]:
-    """Plan images that are resized window by window.
+    """Plan images of each of which a window is resized.
 
     Args:
         shapes: the shapes of the images (H, W, C), in rows; none is empty.
         windows: (y, x, height, width), in rows.
-        size: the size of all results (h, w); -1: the image's.
+        size: the size of all results (h, w); -1: the image's size.
         filters, antialias: as in :func:`image_rules`.
         known_filters, max_support, rows: as in :func:`plan_tables`.
-        stacks: the stacks to fill: the shapes of the images as stacks (1, H, W, C).
-        results: the results to fill: the shapes of the results (h, w, C).
+        stacks: filled with the shapes of the images as stacks (1, H, W, C).
+        results: filled with the shapes of the results (h, w, C).
 
     Returns:
-        What :func:`plan_tables` returns; zeros if a result is too large.
+        The results of :func:`plan_tables`; zeros if a result is too large.
     """
     count = len(shapes)
     sizes, starts, ends = np.empty((count, 2), np.int64), np.empty((count, 2)), np.empty((count, 2))

@@ -1,9 +1,9 @@
-"""The on-disk cache of kernels that numba compiles in a process, because no library has them.
+"""The on-disk cache of kernels that numba compiles in this process because no library has them.
 
 numba's cache refuses to compile for a user who cannot write any of its folders, ignores a filled folder that is
-read-only, fails on damaged files, and may mix up the entries of two processes that compile at once. This one reads from
-every folder, saves to the first one that can be written, and compiles without saving if there is none. Each compiled
-signature is one file, which is written under another name first and carries a checksum.
+read-only, fails on damaged files, and may mix up the entries of two processes that compile at once. This cache reads from
+all folders, saves to the first one that can be written, and compiles without saving if there is none. Each compiled
+signature is one file, which is first written under another name, and contains a checksum.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 _SUFFIX = ".nbc"
 _DIGEST_BYTES = hashlib.sha256().digest_size
-# In the names of functions as numba prints them; they differ in each process.
+# Addresses in the names of functions as numba prints them, which differ between processes.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -43,7 +43,7 @@ class _Folder(NamedTuple):
 
     Attributes:
         path: the folder's path.
-        root: the folder that it is in; if one of its folders cannot be written, none is tried any more.
+        root: the folder that contains it; if one folder in a root cannot be written, no other is tried there.
     """
 
     path: Path
@@ -51,14 +51,14 @@ class _Folder(NamedTuple):
 
 
 class _Key(NamedTuple):
-    """All that the compiled code depends on.
+    """Everything that the compiled code depends on.
 
     Attributes:
         signature: the types of the arguments.
         machine: the processor and its features.
-        numba: its version.
-        cells: the pickled values that the function takes from the functions around it.
-        sources: digest of its code, and of all that it refers to.
+        numba: numba's version.
+        cells: the pickled values that the function captures from enclosing functions.
+        sources: the digest of its code, and of all that it refers to.
     """
 
     signature: object
@@ -68,7 +68,7 @@ class _Key(NamedTuple):
     sources: str
 
 
-# The errors that stopped saving kernels in a cache, by the root of the cache.
+# The errors that ended saving kernels, by the root of the folders.
 _unwritable: dict[Path, OSError] = {}
 _consequences: set[str] = set()
 
@@ -90,11 +90,11 @@ class KernelCache(_Cache):
 
     @property
     def cache_path(self) -> str:
-        """The folder that is preferred."""
+        """The preferred folder."""
         return str(next(self._folders()).path)
 
     def enable(self) -> None:
-        """Use the cache, as by default."""
+        """Use the cache, as is the default."""
         self._enabled = True
 
     def disable(self) -> None:
@@ -130,7 +130,7 @@ class KernelCache(_Cache):
         return None
 
     def save_overload(self, sig: object, data: Any) -> None:
-        """Save a compiled signature, if its code is the same in other processes and a folder can be written."""
+        """Save a compiled signature, if its code is valid in other processes and a folder can be written."""
         if not self._enabled or data.lifted or data.library.has_dynamic_globals:
             return
         key = self._key(sig, data.codegen)
@@ -150,9 +150,9 @@ class KernelCache(_Cache):
         _warn_once(refused, "each process compiles them again")
 
     def _folders(self, find_private: Callable[[str], Path | None] = existing_private_folder) -> Iterator[_Folder]:
-        """Yield the folders to read from, or to save to, in this order; a process that only reads creates no folder."""
+        """Yield the folders to read from, or to save to, in order of preference; without ``find_private``, no folder is created."""
         parent = self._source.parent
-        # Sources with the same path are of the same package.
+        # Sources with the same path belong to the same package.
         name = f"{parent.name}_{hashlib.sha256(str(parent.absolute()).encode()).hexdigest()[:16]}"
         named = vars(config)["CACHE_DIR"]  # read from NUMBA_CACHE_DIR
         if named:
@@ -177,7 +177,7 @@ class KernelCache(_Cache):
         return _Key(sig, codegen.magic_tuple(), numba.__version__, dumps(cells), self._digest)
 
     def _name(self, key: _Key) -> str:
-        """Return the name of a signature's file: the same for later versions of the function, which replace it."""
+        """Return the name of a signature's file; it does not depend on the function's sources, so that later versions replace it."""
         text = _ADDRESS.sub("", repr((key.signature, key.machine, key.numba, key.cells)))
         return f"{self._base}.{hashlib.sha256(text.encode()).hexdigest()[:16]}{_SUFFIX}"
 
@@ -196,7 +196,7 @@ def _unpacked(data: bytes) -> tuple[_Key, tuple[object, ...]]:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Replace a file atomically, so that no process reads a part of it."""
+    """Replace a file atomically, so that no process reads an incomplete one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{uuid.uuid4().hex[:16]}")
     try:

@@ -1,10 +1,10 @@
 """Libraries of kernels that were compiled ahead of time, by :mod:`penstock.kernels.building`.
 
-A package has one for each level of processors, in ``native/kernels``. In a checkout there is one for this machine, in
-``build/kernels``, and code whose sources have changed since is not taken from it.
+A package has one library for each level of processors, in ``native/kernels``. A checkout has one for this machine, in
+``build/kernels``, of which code is not used if its sources have changed since.
 
-numba's variables, such as ``NUMBA_BOUNDSCHECK`` or ``NUMBA_CPU_NAME``, require other code than was compiled; with one
-of them, no library is used. The same holds for ``PENSTOCK_KERNELS=compile``.
+Some of numba's variables, such as ``NUMBA_BOUNDSCHECK`` or ``NUMBA_CPU_NAME``, require other code than was compiled; if one of
+them is set, no library is used. The same holds for ``PENSTOCK_KERNELS=compile``.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from penstock.kernels.recording import Kind
 logger = logging.getLogger(__name__)
 
 FORMAT = 1
-"""The version of the format of libraries: of their index, and of the calls of kernels."""
+"""The version of the format of libraries: of their index, and of how kernels are called."""
 INDEX = "penstock_kernels_index"
-"""The symbol of a library's index: JSON, which ends with a zero."""
+"""The symbol of a library's index: JSON, ended by a zero."""
 RELEASE = "penstock_release_memory"
 """The symbol of the function that releases a result's memory."""
 NAME = "libpenstock_kernels.so"
 MARK = b"penstock kernels %d: %20d bytes\n"
-"""The end of a library's file, which a damaged one lacks: its format, and the bytes before it."""
+"""The end of a library's file, which truncated ones lack: the format, and the number of bytes before it."""
 VARIABLE = "PENSTOCK_KERNELS"
 _ASKS_NUMBA = ("NUMBA_BOUNDSCHECK", "NUMBA_CPU_FEATURES", "NUMBA_CPU_NAME", "NUMBA_DISABLE_JIT", "NUMBA_OPT")
 _NATIVE = Path(__file__).parents[2] / "native" / "kernels"
 
-# Required processor features by the x86-64 psABI's levels, the most demanding first. Kernels that sum products of bytes by
-# VNNI are much faster, so the level of AVX-512 includes it: processors without it get the level below.
+# Processor features that the levels of the x86-64 psABI require, the most demanding level first. Kernels that sum products of bytes by
+# VNNI are much faster, so the AVX-512 level includes it: processors without VNNI use the level below.
 LEVELS = {
     "x86-64-v4": "avx512f avx512bw avx512cd avx512dq avx512vl avx512_vnni",
     "x86-64-v3": "avx avx2 bmi1 bmi2 f16c fma abm movbe",
@@ -60,9 +60,9 @@ class Entry(NamedTuple):
     """A kernel in a library.
 
     Attributes:
-        address: its function's address.
-        release: the function that releases the memory of its results.
-        results: their type, as text.
+        address: the address of its function.
+        release: the address of the function that releases the memory of its results.
+        results: the type of its results, as text.
     """
 
     address: int
@@ -79,8 +79,8 @@ class KernelLibrary:
     """A library of kernels.
 
     Args:
-        path: its file.
-        checks_sources: leave out what has been changed since it was compiled.
+        path: the library's file.
+        checks_sources: whether to leave out kernels whose sources have changed since they were compiled.
 
     Raises:
         LibraryError: the file is damaged, or has another format.
@@ -99,7 +99,7 @@ class KernelLibrary:
         self._entries: dict[str, dict[str, list[str]]] = index["entries"]
 
     def find(self, kind: Kind, kernel: Compilable, types: str) -> Entry | None:
-        """Return a kernel for some types of arguments, or None. One for arrays of any order also takes those of a
+        """Return a kernel for some types of arguments, or None. A kernel for arrays of any order is also used for those of a
         specific order.
         """
         own = self._entries.get(f"{kind.value} {kernel.name}", {})
@@ -120,7 +120,7 @@ class KernelLibrary:
 
 
 def _more_general(compiled: Iterable[str], types: str) -> str | None:
-    """Return the first of a kernel's compiled types of arguments that accepts these."""
+    """Return the first of a kernel's compiled types of arguments that accepts the types ``types``."""
     given = parsed(types)
     return next((each for each in compiled if _accept(parsed(each), given)), None)
 
@@ -130,7 +130,7 @@ def _accept(kinds: Sequence[Type], given: Sequence[Type]) -> bool:
 
 
 def _accepts(kind: Type, given: Type) -> bool:
-    """Return whether code for a type of arguments accepts values of another, which are passed as the same words."""
+    """Return whether code for one type of argument accepts values of another, which must be passed as the same words."""
     if isinstance(kind, Array) and isinstance(given, Array):
         is_alike = (kind.element, kind.rank) == (given.element, given.rank)
         return is_alike and kind.order in ("A", given.order) and kind.read_only >= given.read_only
@@ -156,17 +156,17 @@ def _check_end(path: Path) -> None:
 
 
 def folder_in_checkout() -> Path | None:
-    """Return the folder of a checkout's library: code differs between versions of Python, and between processors."""
+    """Return the folder of a checkout's library; it depends on the version of Python and on the processor, as the code does."""
     root = checkout()
     return None if root is None else root / "build" / "kernels" / f"{sys.implementation.cache_tag}-{processor()[:40]}"
 
 
 def folder_of_levels(root: Path, architecture: str) -> Path:
-    """Return the checkout's folder of libraries for a wheel, each in a folder named by its level.
+    """Return a checkout's folder of the libraries for a wheel; each is in a folder named by its level.
 
     Args:
         root: the checkout's root.
-        architecture: the wheel's.
+        architecture: the wheel's architecture.
     """
     return root / "build" / "kernels" / "levels" / architecture
 
@@ -213,7 +213,7 @@ def library() -> KernelLibrary | None:
 
 
 def usable_levels() -> list[str]:
-    """Return the levels that this machine's processor has, from the most demanding on."""
+    """Return the levels that this machine's processor supports, the most demanding first."""
     if platform.machine() != "x86_64":
         return [platform.machine()]
     flags = set(_facts().get("flags", "").split())

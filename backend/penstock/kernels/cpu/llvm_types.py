@@ -1,4 +1,4 @@
-"""LLVM's types of numbers, for code generators, and vectors of them."""
+"""LLVM's number types, and vectors of them, for code generators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from llvmlite.ir import IRBuilder, Value
 BYTE, INT16, INT32, INT64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 FLOAT, DOUBLE = ir.FloatType(), ir.DoubleType()
 BYTES, SHORTS, WORDS = (ir.VectorType(number, 512 // number.width) for number in (BYTE, INT16, INT32))
-"""Vectors of 512 bits."""
+"""Types of vectors of 512 bits."""
 
 
 def spread_lanes(builder: IRBuilder, number: Value, kind: ir.VectorType) -> Value:
@@ -26,7 +26,7 @@ def parts_of(builder: IRBuilder, vector: Value) -> list[Value]:
 
 
 def of_parts(builder: IRBuilder, parts: Sequence[Value]) -> Value:
-    """Return an :class:`IntVector` of these parts."""
+    """Return an :class:`IntVector` made of parts."""
     vector = ir.Constant(ir.ArrayType(parts[0].type, len(parts)), ir.Undefined)
     for i, part in enumerate(parts):
         vector = builder.insert_value(vector, part, i)

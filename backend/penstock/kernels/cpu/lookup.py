@@ -16,14 +16,14 @@ def _look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
 
 
 def look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
-    """Fill ``target`` with the entries of ``table`` at the indices in ``source``; others get the last entry.
+    """Fill ``target`` with the entries of ``table`` at the indices in ``source``; other values get the last entry.
 
     Args:
         source: integers, contiguous.
         table: entries; the last is the default.
         target: an array of the table's type and the source's shape, contiguous.
     """
-    # Entries are copied as opaque integers, so types of the same size share a kernel.
+    # Entries are copied as unsigned integers, so that types of the same size share a kernel.
     bits = f"u{table.itemsize}"
     _look_up(source.reshape(-1), table.view(bits), target.reshape(-1).view(bits))
 
@@ -41,13 +41,13 @@ def _mark(numbers: np.ndarray, on: np.generic, off: np.generic, count: int, inne
 
 
 def mark(numbers: np.ndarray, on: np.generic, off: np.generic, count: int, inner: int, target: np.ndarray) -> None:
-    """Fill ``target`` with ``off``, except ``on`` at the positions in ``numbers``.
+    """Fill ``target`` with ``off``, and with ``on`` at the positions in ``numbers``.
 
     Args:
-        numbers: contiguous; fractions are truncated, and numbers out of range ignored.
+        numbers: contiguous; fractions are truncated, and numbers out of range are ignored.
         on, off: unsigned integers of the target's size: the bits of the values.
         count: the extent of the target's new dimension.
-        inner: the volume of the dimensions after that one.
+        inner: the number of elements in the dimensions after that one.
         target: contiguous.
     """
     _mark(numbers.reshape(-1), on, off, count, inner, target.reshape(-1).view(on.dtype))

@@ -1,5 +1,5 @@
-"""Copies of memory, counters that threads share, and calls of the core, in kernels. Nothing is checked: kernels are responsible for the
-addresses that they use.
+"""Copies of memory, counters that threads share, and calls of C functions, for kernels. Nothing is checked: kernels are
+responsible for the addresses that they use.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def copy_bytes(
 
 @intrinsic
 def counted(_context: TypingContext, count: types.Array) -> Intrinsic:
-    """Return the first element of an array of int64, which becomes greater by one; threads never get the same."""
+    """Increment the first element of an array of int64 atomically; return its previous value, which no other thread gets."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         place = cgutils.create_struct_proxy(count)(context, builder, value=args[0]).data
@@ -48,7 +48,7 @@ def counted(_context: TypingContext, count: types.Array) -> Intrinsic:
 
 @intrinsic
 def call(_context: TypingContext, _address: types.Integer, arguments: types.BaseTuple) -> Intrinsic:
-    """Return what the C function at an address returns, an int32; its arguments are pointers and integers, passed as int64."""
+    """Call the C function at an address and return its result, an int32; arguments are pointers and integers, passed as int64."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         address, given = args

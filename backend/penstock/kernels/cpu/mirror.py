@@ -9,7 +9,7 @@ import numpy as np
 from penstock.kernels.cpu.options import kernel
 from penstock.kernels.cpu.simd import copy_mirrored
 
-# Pixels reversed at a time.
+# The number of pixels reversed at a time.
 _LANES = 16
 
 
@@ -54,7 +54,7 @@ def mirror_axis(source: np.ndarray, axis: int, target: np.ndarray) -> None:
     if kernel is None or width < _LANES:
         np.copyto(target, np.flip(source, axis))
         return
-    # Elements are copied as opaque integers, so types of the same size share a kernel.
+    # Elements are copied as unsigned integers, so that types of the same size share a kernel.
     bits, shape = f"u{source.itemsize}", (-1, width * inner)
     rows = source.view(bits).reshape(shape)
     if rows.strides[1] != rows.itemsize:

@@ -1,7 +1,7 @@
 """Sums and squared deviations along adjacent dimensions, and normalization with them.
 
-Arrays are viewed as (outer, reduced, inner). Several dozen partial sums are kept, one for each of as many adjacent
-elements of a row, so that additions do not wait for each other; in the end, those of one output are added pairwise, in
+Arrays are viewed as (outer, reduced, inner). For each of several dozen adjacent elements of a row there is a partial sum,
+so that additions do not wait for each other; in the end, the partial sums of one output are added pairwise, in
 halves.
 """
 
@@ -17,21 +17,21 @@ from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import load, store, total, widened, zeros
 
-# The smallest number of partial sums.
+# The minimum number of partial sums.
 _ABREAST = 64
-# Elements of a row processed at a time.
+# The number of elements of a row processed at a time.
 _LANES = 16
 
 
 @kernel
 def _step(inner: int) -> int:
-    """Return the number of partial sums of a row: whole groups of ``inner``."""
+    """Return the number of partial sums of a row: a multiple of ``inner``."""
     return inner * ((_ABREAST + inner - 1) // inner)
 
 
 @inner
 def _fold(totals: np.ndarray, inner: int) -> None:
-    """Add groups of ``inner`` elements to the first one, pairwise in halves."""
+    """Add all groups of ``inner`` elements to the first group, pairwise in halves."""
     groups = totals.size // inner
     while groups > 1:
         half = (groups + 1) // 2
@@ -52,7 +52,7 @@ def _repeat(values: np.ndarray, inner: int) -> None:
 
 @inner
 def _row_sums(row: np.ndarray, inner: int, totals: np.ndarray) -> None:
-    """Leave the sums in the first elements of ``totals``."""
+    """Compute the sums of a row in the first elements of ``totals``."""
     step = totals.size
     for j in range(step):
         totals[j] = 0
@@ -218,7 +218,7 @@ def _standardize_rows(
 def around(data: np.ndarray, axes: Sequence[int]) -> tuple[int, int] | None:
     """Return the volumes of the dimensions before and after the ``axes``; None if these kernels do not suit the array.
 
-    That is if the axes are not adjacent, if few wide rows are reduced, and for halves and booleans.
+    They do not if the axes are not adjacent, if few wide rows are reduced, or if elements are float16 or bool.
     """
     shape = data.shape
     if data.dtype == np.float16 or data.dtype.kind == "b" or not data.size:
@@ -242,7 +242,7 @@ def squared_deviations(data: np.ndarray, volumes: tuple[int, int], mean: np.ndar
 
     Args:
         data, volumes: see :func:`around`.
-        mean: one, or one for each sum, in order.
+        mean: one for all sums, or one for each, in order.
     """
     out = np.zeros(volumes, np.float64)
     _squared_deviations(np.ascontiguousarray(data).reshape(-1), *volumes, _spread(mean, volumes), out)
@@ -256,7 +256,7 @@ def normalize(
 
     Args:
         data, volumes: see :func:`around`.
-        mean, factor: one, or one for each element that the axes leave, in order.
+        mean, factor: one value for all, or one for each element that remains after reduction, in order.
         shift: added last.
         target: contiguous, not float16.
     """
@@ -300,6 +300,6 @@ def standardize(data: np.ndarray, volumes: tuple[int, int], standard: Standard, 
 
 
 def _spread(values: np.ndarray, volumes: tuple[int, int]) -> np.ndarray:
-    """Return one value, or as many as ``volumes`` has, as float32 of that shape."""
+    """Return values as float32 of the shape ``volumes``: a single value is repeated."""
     single = values.astype(np.float32, copy=False)
     return np.full(volumes, single) if single.size == 1 else np.ascontiguousarray(single).reshape(volumes)

@@ -52,7 +52,7 @@ def sprinkle(
     salt: np.generic,
     pepper: np.generic,
 ) -> None:
-    """Replace random pixels with salt or pepper. Arrays are (planes, pixels, channels); one draw decides a pixel."""
+    """Replace random pixels with salt or pepper. Arrays are (planes, pixels, channels); one draw decides each pixel."""
     units = np.empty(1024, np.float32)
     for first in range(0, out.shape[1], units.size):
         count = min(units.size, out.shape[1] - first)

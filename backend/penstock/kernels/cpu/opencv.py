@@ -1,4 +1,4 @@
-"""OpenCV, for operators defined by one of its functions. It releases the GIL."""
+"""OpenCV, for operators that are defined by one of its functions, which release the GIL."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from penstock.data_types import INTERP_CUBIC, INTERP_LINEAR, INTERP_NN, DALIInte
 
 _INTERPOLATIONS = {INTERP_NN: "INTER_NEAREST", INTERP_LINEAR: "INTER_LINEAR", INTERP_CUBIC: "INTER_CUBIC"}
 WARP_INTERPOLATIONS = frozenset(_INTERPOLATIONS)
-"""The filters that images are warped with."""
-# The largest number of channels for which OpenCV accepts values beyond the border.
+"""The interpolation types that warps support."""
+# The largest number of channels for which OpenCV accepts fill values.
 _CHANNELS = 4
 
 
@@ -38,14 +38,14 @@ def images(array: np.ndarray, layout: str) -> list[np.ndarray]:
 
 
 def keep(result: np.ndarray, target: np.ndarray) -> None:
-    """Copy a function's result to ``target``, unless it was written there already."""
+    """Copy a function's result to ``target``, unless the function wrote it there."""
     if not np.may_share_memory(result, target):
         target[...] = result.reshape(target.shape)
 
 
 def rotation(size_in: Sequence[int], size_out: Sequence[int], degrees: float) -> np.ndarray:
-    """Return the matrix from input to output coordinates of an image turned counter-clockwise about its centre, and
-    moved to that of the output.
+    """Return the matrix from input to output coordinates for turning an image counter-clockwise about its centre, which
+    becomes the centre of the output.
 
     Args:
         size_in, size_out: width and height.
@@ -74,7 +74,7 @@ def warp(
         inverse_map: whether it maps output to input coordinates.
         kind: the filter.
         border_name: a name that :func:`border` accepts.
-        fill: beyond a constant border: for all channels, or for each.
+        fill: values beyond a constant border: one for all channels, or one for each.
         target: an array of the source's type.
     """
     cv2 = opencv()

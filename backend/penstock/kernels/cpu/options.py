@@ -1,4 +1,4 @@
-"""How kernels are compiled: they release the GIL if they take long, and divide by zero as in C, without an error."""
+"""How kernels are compiled: they release the GIL unless they are brief, and divide by zero as C does, without an error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INNER = {**_KERNEL, "no_cpython_wrapper": True}
 
 
 def njit(**options: object) -> Callable[[F], Kernel]:
-    """Decorate a function that is compiled for the types of its arguments: ahead of time, or by the first call with new
+    """Decorate a function that is compiled for the types of its arguments: ahead of time, or at the first call with these
     types.
 
     Args:
@@ -34,28 +34,28 @@ def cfunc(arguments: str, result: str, **options: object) -> Callable[[F], Callb
     """Decorate a function that is called from C.
 
     Args:
-        arguments: their types, as :mod:`penstock.kernels.cpu.signatures` writes them.
-        result: its type.
+        arguments: the types of the arguments, written as in :mod:`penstock.kernels.cpu.signatures`.
+        result: the type of the result.
         options: numba's options.
     """
     return lambda function: Callback(function, arguments, result, options)
 
 
 def kernel(function: F) -> Kernel:
-    """Compile a kernel, which Python and other kernels may call."""
+    """Decorate a kernel, which Python and other kernels may call."""
     return Kernel(function, _KERNEL)
 
 
 def brief(function: F) -> Kernel:
-    """Compile a kernel that takes some tens of microseconds for a usual batch, and hold the GIL, which other threads
-    could hold for long.
+    """Decorate a kernel that takes some tens of microseconds for a usual batch, and holds the GIL: if it released it, other threads
+    could keep it for long.
     """
     return Kernel(function, {**_KERNEL, "nogil": False})
 
 
 def inner(function: F) -> Kernel:
-    """Compile a function that only kernels may call; a call from Python ends the process.
+    """Decorate a function that only kernels may call; a call from Python ends the process.
 
-    Without an entry for Python it compiles faster.
+    Without an entry point for Python, it compiles faster.
     """
     return Kernel(function, _INNER)

@@ -1,7 +1,7 @@
 """Kernels that the core calls by address: over runs of elements, and over parts of arrays (:mod:`penstock.core.chains`).
 
 They are compiled for the types of their records and elements, and called by numba's calling convention. The last
-arguments, one number for each type of element, only select the types: nothing is passed for them.
+arguments, a value of each type of elements, only select these types: nothing is passed for them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from penstock.kernels.cpu.options import inner
 
 @intrinsic
 def pointer_to(_context: TypingContext, _address: types.Integer, like: types.Type) -> Intrinsic:
-    """Return a pointer to elements of the type of ``like``, or, if that is a struct's type, to such structs;
+    """Return a pointer to elements of the type of ``like``, or, if ``like`` is a struct's dtype, to such structs;
     ``numba.carray`` makes an array of it.
     """
 
@@ -43,26 +43,26 @@ def pointer_to(_context: TypingContext, _address: types.Integer, like: types.Typ
 
 @inner
 def elements_at(address: int, count: int, like: np.generic | np.dtype) -> np.ndarray:
-    """Return the elements from an address on, of the type of ``like``, or, if that is a struct's type, the structs."""
+    """Return ``count`` elements from an address on, of the type of ``like``, or, if that is a struct's dtype, structs."""
     return carray(pointer_to(address, like), (count,))
 
 
 @inner
 def bytes_at(address: int, size: int) -> np.ndarray:
-    """Return the bytes from an address on."""
+    """Return ``size`` bytes from an address on."""
     return elements_at(address, size, np.uint8(0))
 
 
 @inner
 def record_at(pointer: Any) -> Any:
-    """Return the record that a kernel's argument points to."""
+    """Return the record to which a kernel's argument points."""
     return carray(pointer, 1)[0]
 
 
 RUN = "int64", "int64", "int64"
-"""The addresses of elements to read and to write, and how many there are."""
+"""The addresses of the elements to read and of those to write, and their number."""
 IMAGES = (signatures.pointer_to(IMAGE),)
-"""The image to read and to write."""
+"""The images to read and to write, in one struct."""
 PARTS = signatures.pointer_to(PART), signatures.pointer_to(PART), "int64"
 """The parts to read and to write, and the address of scratch memory."""
 MAPPED_REGION = (signatures.pointer_to(REGION),)
@@ -71,12 +71,12 @@ MAPPED_REGION = (signatures.pointer_to(REGION),)
 
 @functools.cache
 def address_of(kernel: Kernel, record: np.dtype, arguments: tuple[str, ...], *elements: np.dtype) -> int:
-    """Return the address of a kernel, which is compiled if that has not been done before.
+    """Return the address of a kernel; compile it if necessary.
 
     Args:
-        kernel: a function of a pointer to a record, of ``arguments``, and of numbers that tell the types of elements.
+        kernel: a function of a pointer to a record, of ``arguments``, and of one value of each type of elements.
         record: the struct's type.
         arguments: ``RUN``, ``IMAGES``, ``PARTS`` or ``MAPPED_REGION``.
-        elements: their types.
+        elements: the types of elements.
     """
     return kernel.address(", ".join((signatures.pointer_to(record), *arguments, *(dtype.name for dtype in elements))))

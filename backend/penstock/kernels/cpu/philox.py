@@ -27,14 +27,14 @@ _WEYL_0 = np.uint64(0x9E3779B9)
 _WEYL_1 = np.uint64(0xBB67AE85)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
-# The words of a block; a drawn number, with the position after it.
+# The words of a block; a drawn number and the position after it.
 _Block = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 _Drawn = tuple[np.uint64, np.uint64]
 TO_UNIT = np.float32(2.0**-32)
 
 
 def _parts(key: Key) -> tuple[np.uint64, np.uint64]:
-    """Return a key, and the block that positions count from. For use in kernels."""
+    """Return a key, and the number of the block from which positions count. For use in kernels."""
     raise TypeError("this function can only be called in numba kernels")
 
 
@@ -55,7 +55,8 @@ def block(key: Key, stream: np.uint64, counter: np.uint64) -> _Block:
     c0, c1 = counter & _LOW, counter >> _32
     c2, c3 = stream & _LOW, stream >> _32
     for _ in range(10):
-        # Bits above the low 32 of a word are dropped by the multiply instruction itself, and at the end.
+        # Bits above the low 32 of a word are masked only before multiplications, which costs nothing, as the instruction ignores
+        # them, and at the end.
         p0, p1 = _MULTIPLIER_0 * (c0 & _LOW), _MULTIPLIER_1 * (c2 & _LOW)
         c0, c1, c2, c3 = (p1 >> _32) ^ c1 ^ k0, p1, (p0 >> _32) ^ c3 ^ k1, p0
         k0, k1 = (k0 + _WEYL_0) & _LOW, (k1 + _WEYL_1) & _LOW
@@ -64,7 +65,7 @@ def block(key: Key, stream: np.uint64, counter: np.uint64) -> _Block:
 
 @njit(nogil=True)
 def fill_blocks(out: np.ndarray, key: Key, stream: np.uint64, counter: np.uint64) -> None:
-    """Fill with the words of consecutive blocks, 64-bit integers; after the last block of a stream comes the next
+    """Fill with the words of consecutive blocks, as 64-bit integers; the last block of a stream is followed by the first block of the next
     stream.
     """
     for first in range(0, out.size, 4):
@@ -76,7 +77,7 @@ def fill_blocks(out: np.ndarray, key: Key, stream: np.uint64, counter: np.uint64
 
 @njit(nogil=True)
 def draw(key: Key, stream: np.uint64, n: np.uint64) -> np.uint64:
-    """Draw ``n``: 32 random bits, in a 64-bit integer."""
+    """Return draw ``n``: 32 random bits, in a 64-bit integer."""
     words = block(key, stream, n >> np.uint64(2))
     word = n & np.uint64(3)
     if word == 0:
@@ -88,7 +89,7 @@ def draw(key: Key, stream: np.uint64, n: np.uint64) -> np.uint64:
 
 @njit(nogil=True)
 def draw64(key: Key, stream: np.uint64, n: np.uint64) -> np.uint64:
-    """Draw ``n`` (low) and ``n + 1`` (high) as one 64-bit number."""
+    """Return draws ``n`` (low bits) and ``n + 1`` (high bits) as one 64-bit number."""
     return draw(key, stream, n) | (draw(key, stream, n + np.uint64(1)) << _32)
 
 
@@ -130,7 +131,7 @@ def unit(bits: np.uint64) -> np.float32:
 
 @njit(nogil=True, inline="always")
 def draw_of_element(key: Key, stream: np.uint64, start: np.uint64, element: int) -> np.uint64:
-    """Return the first draw of an element: its word is selected without branches, so that loops over elements are
+    """Return the first draw of an element. Its word is selected without branches, so that loops over elements are
     vectorized.
     """
     one, two = np.uint64(1), np.uint64(2)
@@ -150,7 +151,7 @@ def fill_units(key: Key, stream: np.uint64, n: np.uint64, out: np.ndarray) -> No
 
 @njit(nogil=True)
 def draw_pair(key: Key, stream: np.uint64, n: np.uint64) -> _Drawn:
-    """Draw ``n`` and ``n + 1``."""
+    """Return draws ``n`` and ``n + 1``."""
     counter = n >> np.uint64(2)
     words = block(key, stream, counter)
     odd, upper = n & np.uint64(1), n & np.uint64(2)
@@ -163,7 +164,7 @@ def draw_pair(key: Key, stream: np.uint64, n: np.uint64) -> _Drawn:
 
 @njit(nogil=True)
 def fill_pairs(key: Key, stream: np.uint64, n: np.uint64, first: np.ndarray, second: np.ndarray) -> None:
-    """Same as :func:`draw_pair`, for consecutive elements, the first of which begins at draw ``n``; in loops that are
+    """Fill in :func:`draw_pair` of consecutive elements, the first of which begins at draw ``n``, in loops that are
     vectorized.
     """
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
@@ -174,7 +175,7 @@ def fill_pairs(key: Key, stream: np.uint64, n: np.uint64, first: np.ndarray, sec
         high = words[3] if place & one else words[2]
         first[e] = np.uint32(high if place & two else low)
         second[e] = np.uint32(words[3] if place & two else middle)
-    # Every fourth element, as the stride is one more than a multiple of four, ends with the next block's first word.
+    # The stride is one more than a multiple of four, so every fourth element's second draw is the first word of the next block.
     offset = (three - n) & three
     nexts = np.empty(first.size // 4 + 1, np.uint32)
     for k in range(nexts.size):

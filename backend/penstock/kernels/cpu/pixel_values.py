@@ -1,4 +1,4 @@
-"""Values of pixels, float32, by factors of their channels: computing and writing vectors of them."""
+"""Values of pixels as float32, with factors for each channel: computing and storing vectors of them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
 from penstock.kernels.cpu.simd import store, store_past_cache
 
 LANES = 16
-"""Pixels whose values are computed at a time; no row is narrower."""
+"""The number of pixels whose values are computed at a time; rows must be at least as wide."""
 _LINE = 4 * LANES
-"""Bytes of the values of ``LANES`` pixels: a line of a cache."""
+"""The size in bytes of the values of ``LANES`` pixels: a cache line."""
 BEYOND_CACHE = 1 << 21
-"""Bytes of an output that does not stay in a core's cache, so that nothing is gained by writing it there first."""
+"""The size in bytes from which on an output does not stay in a core's cache, so that writing it there first gains nothing."""
 
 
 @inner
 def spread_factors(factors: np.ndarray, lanes: int) -> np.ndarray:
-    """Return the factors of the values of ``lanes`` pixels of three channels, in their order: three rows, of a, b and
+    """Return the factors for the values of ``lanes`` pixels of three channels, repeated in the order of values: three rows, for a, b and
     c.
     """
     row = 3 * lanes
@@ -30,18 +30,18 @@ def spread_factors(factors: np.ndarray, lanes: int) -> np.ndarray:
 
 @kernel
 def is_beyond_cache(target: np.ndarray) -> bool:
-    """Return whether a float32 output is so large that whole cache lines of it are written past the cache."""
+    """Return whether a float32 output is so large that its whole cache lines should be written past the cache."""
     return 4 * target.size >= BEYOND_CACHE
 
 
 @inner
 def is_written_past_cache(target: np.ndarray, width: int, stride: int) -> bool:
-    """Return whether rows go to memory past the cache: they are whole lines of it, of a large output.
+    """Return whether rows can and should be written past the cache: they consist of whole cache lines, and the output is large.
 
     Args:
         target: the output, float32.
         width: each row's width.
-        stride: values from one channel's to the next one's.
+        stride: the distance from one channel to the next, in values.
     """
     is_aligned = np.int64(target.ctypes.data) % _LINE == 0 and width % LANES == 0 and stride % LANES == 0
     return is_aligned and is_beyond_cache(target)
@@ -49,7 +49,7 @@ def is_written_past_cache(target: np.ndarray, width: int, stride: int) -> bool:
 
 @njit(inline="always", **OPTIONS)
 def store_values(target: np.ndarray | types.CPointer, place: int, values: Vector, past_cache: bool) -> None:
-    """Set ``target[place : place + LANES] = values``, with or without the cache: see :func:`is_written_past_cache`."""
+    """Set ``target[place : place + LANES] = values``, through the cache or past it; see :func:`is_written_past_cache`."""
     if past_cache:
         store_past_cache(target, place, values)
     else:

@@ -14,8 +14,8 @@ from penstock.kernels.random_keys import Key
 
 @njit(nogil=True, error_model="numpy")
 def _whole_extent(extent: np.float32) -> int:
-    """Return an extent, rounded down, and at least 1; infinite ones are 1, as converted by DALI on x86, and on no other
-    processor.
+    """Return an extent, rounded down, and at least 1; infinite extents become 1, as in DALI on x86; results on other processors differ
+    there.
     """
     return int(extent) if np.float32(1) <= extent < np.float32(1 << 31) else 1
 

@@ -1,4 +1,4 @@
-"""Kernels for recordings as WAV files store them: conversion to libsndfile's numbers, downmix and resampling.
+"""Kernels for recordings as stored in WAV files: conversion to the same numbers as libsndfile, downmix and resampling.
 
 A kernel computes a piece of one recording, and gets all of its parameters in a record.
 """
@@ -41,25 +41,25 @@ _PIECE = np.dtype(
         ("factor", np.float64),
     ]
 )
-# The first four fields describe the whole recording, `target` and `length` all of its output, of which the frames from
-# `first` to `last` are computed. `downmix`: whether channels are replaced by their mean. `scale`: frames read per
-# output frame; `lobes` and `phases`, an address, describe the filter. `factor`: the value of 1 in the output.
+# The first four fields describe the whole recording, `target` and `length` its whole output, of which the kernel computes the frames
+# from `first` to `last`. `downmix`: whether channels are replaced by their mean. `scale`: input frames per
+# output frame; `lobes` and `phases`, an address, describe the filter. `factor`: the output value that stands for 1.
 _ARGUMENTS = ("int64",)
-"""Besides the record: the address of scratch memory."""
-# Frames of a recording that are converted at a time; more than the longest filter reads.
+"""The types of arguments after the record: the address of scratch memory."""
+# The number of frames of a recording that are converted at a time; more than the longest filter reads.
 _WINDOW_FRAMES = 2048
-# Frames of the output whose positions are computed from the first one's.
+# The number of output frames whose positions are computed from the position of the first one.
 _BLOCK_FRAMES = 256
 # Large recordings are computed in pieces of this many output samples, in whole blocks, by several threads.
 _PIECE_SAMPLES = 1 << 16
-# Output samples whose computation takes longer than waking a thread.
+# The size of an output from which on computing it takes longer than waking a thread.
 _LARGE_BYTES = 1 << 20
-# Output samples that no longer stay in a core's cache until they are read.
+# The size of an output from which on it does not stay in a core's cache until it is read.
 _BEYOND_CACHE_BYTES = 1 << 21
-_CACHED_SAMPLES = 2048  # on their way to memory
+_CACHED_SAMPLES = 2048  # converted in the cache, before they are written past it
 _FLOAT_BYTES = 4
 _LANES = 8
-# The largest number of channels that numpy sums in order; with more, it first sums every eighth.
+# The largest number of channels that numpy adds in order; more channels are added in eight interleaved sums.
 _CHANNELS_IN_ORDER = 7
 
 _UINT8, _INT16, _INT24, _INT32 = map(int, (Encoding.UINT8, Encoding.INT16, Encoding.INT24, Encoding.INT32))
@@ -87,7 +87,7 @@ _A_LAW_SAMPLES, _MU_LAW_SAMPLES = _a_law(), _mu_law()
 
 
 def _number(value: Any, like: Any) -> Any:
-    """Return a stored sample in the type of ``like``, as libsndfile converts it; integers span int32. For use in
+    """Return a stored sample in the type of ``like``, as libsndfile converts it; stored integers are scaled to int32. For use in
     kernels.
     """
     raise TypeError("this function can only be called in numba kernels")
@@ -108,7 +108,7 @@ def _number_of(value, like):  # type: ignore[no-untyped-def]
 def _float_number(value, like):  # type: ignore[no-untyped-def]
     if isinstance(like, types.Float):
         return lambda value, like: np.float32(value)
-    # Rounded half to even, and saturated; for NaN the conversion instruction's result, whose lower half int16 gets.
+    # Rounded half to even, and saturated. NaN becomes the result of the conversion instruction, of which int16 gets the lower half.
     lowest, highest = np.iinfo(like.name).min, np.iinfo(like.name).max
     low, high, nan_value = float(lowest), float(highest), 0 if like.bitwidth == 16 else lowest
 
@@ -126,7 +126,7 @@ def _float_number(value, like):  # type: ignore[no-untyped-def]
 
 @inner
 def _convert(encoding: int, source: int, count: int, target: np.ndarray, like: np.generic) -> None:
-    """Convert ``count`` samples from an address on."""
+    """Convert ``count`` samples that are stored from an address on."""
     bytes_there = pointer_to(source, np.uint8(0))
     if encoding == _INT16:
         shorts = pointer_to(source, np.int16(0))
@@ -162,7 +162,7 @@ def _convert(encoding: int, source: int, count: int, target: np.ndarray, like: n
 
 @inner
 def _mean(samples: np.ndarray, channels: int, target: np.ndarray) -> None:
-    """Compute the mean of the channels of all frames, added up in numpy's order."""
+    """Compute the mean of the channels of each frame, added in numpy's order."""
     count, divisor, place = target.size, np.float32(channels), pointer(samples)
     if channels == 2:
         for i in range(count):
@@ -190,7 +190,7 @@ def _mean(samples: np.ndarray, channels: int, target: np.ndarray) -> None:
 
 @inner
 def _store_past_cache(values: np.ndarray, target: np.ndarray, place: int) -> None:
-    """Copy floats to a target at an address, past the cache but for those beside whole vectors."""
+    """Copy floats to a target at the address ``place``, past the cache except at the ends that do not fill vectors."""
     count = values.size
     head = min(-(place // _FLOAT_BYTES) & _LANES - 1, count) if place % _FLOAT_BYTES == 0 else count
     end = head + (count - head) // _LANES * _LANES
@@ -213,7 +213,7 @@ def _convert_piece(record: np.ndarray, _scratch: int, like: np.generic) -> None:
 
 @kernel
 def _convert_piece_past_cache(record: np.ndarray, scratch: int, like: np.float32) -> None:
-    """Same as :func:`_convert_piece`, for large outputs of floats, past the cache."""
+    """Same as :func:`_convert_piece`, for large float outputs, which are written past the cache."""
     piece = record_at(record)
     first, end, width = piece.first * piece.channels, piece.last * piece.channels, _SAMPLE_BYTES[piece.encoding]
     for start in range(first, end, _CACHED_SAMPLES):
@@ -226,10 +226,11 @@ def _convert_piece_past_cache(record: np.ndarray, scratch: int, like: np.float32
 
 @inner
 def _load_planes(piece: Any, first: int, last: int, scratch: int) -> None:
-    """Convert frames from ``first`` on, up to ``last``, to floats, to planes of as many frames, one for each channel or
-    for their mean.
+    """Convert frames ``first`` to ``last`` to floats, in planes of that many frames: one for each channel, or one for
+    their mean.
 
-    Outside of the recording there is silence. The planes begin at ``scratch``; behind them is room for as many frames of all channels.
+    Frames outside the recording are silent. The planes begin at ``scratch``, and must be followed by
+    memory for as many frames of all channels.
     """
     count, planes = last - first, 1 if piece.downmix else piece.channels
     room = elements_at(scratch, planes * count, np.float32(0))
@@ -268,7 +269,7 @@ def _mix_piece(record: np.ndarray, scratch: int, like: np.generic) -> None:
 
 @kernel
 def _mix_piece_past_cache(record: np.ndarray, scratch: int, like: np.float32) -> None:
-    """Same as :func:`_mix_piece`, for large outputs of floats, past the cache."""
+    """Same as :func:`_mix_piece`, for large float outputs, which are written past the cache."""
     piece = record_at(record)
     for first in range(piece.first, piece.last, _WINDOW_FRAMES):
         last, place = min(first + _WINDOW_FRAMES, piece.last), piece.target + _FLOAT_BYTES * first
@@ -280,8 +281,8 @@ def _mix_piece_past_cache(record: np.ndarray, scratch: int, like: np.float32) ->
 
 @kernel
 def _resample_piece(record: np.ndarray, scratch: int, like: np.generic) -> None:
-    """Resample as :func:`~penstock.kernels.cpu.audio.resample` does; the record is a ``_PIECE`` that begins with a
-    whole block.
+    """Resample as :func:`~penstock.kernels.cpu.audio.resample` does; the record is a ``_PIECE`` that begins at the start of a
+    block.
     """
     piece = record_at(record)
     planes, lobes, scale = 1 if piece.downmix else piece.channels, piece.lobes, piece.scale
@@ -290,7 +291,7 @@ def _resample_piece(record: np.ndarray, scratch: int, like: np.generic) -> None:
     taps = (2 * lobes + TAPS_AT_A_TIME - 1) // TAPS_AT_A_TIME * TAPS_AT_A_TIME
     stride = 2 * lobes + 2 + TAPS_AT_A_TIME
     phases = elements_at(piece.phases, 33 * stride, np.float32(0))
-    # The last frame that the taps of an output frame may begin with.
+    # The last frame at which the taps of an output frame may begin.
     highest = max(piece.frames, math.ceil(piece.length * scale)) + lobes + 2 * TAPS_AT_A_TIME - taps
     loaded, window = 0, 0
     room = elements_at(scratch, planes * _WINDOW_FRAMES, np.float32(0))
@@ -339,12 +340,12 @@ def compute_recordings(
     Args:
         recordings: an array of type :data:`~penstock.core.codecs.RECORDING`, none unusual. The caller must keep their
             data alive.
-        targets: addresses of the outputs, (frames, channels), or (frames,) with ``downmix``.
-        lengths: frames of the outputs.
-        scales: factors to the sample rates of the outputs; None: none is resampled.
+        targets: the addresses of the outputs, (frames, channels), or (frames,) with ``downmix``.
+        lengths: the number of frames of each output.
+        scales: the output sample rate of each recording divided by its input rate; None: none is resampled.
         downmix: whether channels are replaced by their mean.
         lobes: the number of lobes of the resampling filter, on each side.
-        dtype: the outputs' dtype: float32, int16 or int32. Floats are scaled to integers only where they are resampled
+        dtype: the outputs' dtype: float32, int16 or int32. Values are scaled to integers only if they are resampled
             or mixed.
         threads: the largest number of threads that share the work.
         cores: the cores to which threads are bound in turn; None: they are not bound.
@@ -364,7 +365,7 @@ def compute_recordings(
         parts = [(_Step.CONVERT, pieces[~is_mixed]), (_Step.MIX, pieces[is_mixed])]
     phases = None
     if scales is not None and (is_resampled := (scales != 1) & (lengths > 0)).any():
-        # Keep a reference to them: the cache may be emptied meanwhile.
+        # A reference keeps the phases alive, as their cache may be emptied meanwhile.
         phases = filter_phases(lobes)
         pieces["scale"], pieces["lobes"], pieces["phases"] = 1 / scales, lobes, address(phases)
         parts = [(_Step.RESAMPLE, pieces[is_resampled])]
@@ -377,14 +378,14 @@ def compute_recordings(
 
 
 class _Step(Enum):
-    """A step of computing a recording."""
+    """A step in computing a recording."""
 
     CONVERT = 1
     MIX = 2
     RESAMPLE = 3
 
 
-# The kernels of each step: for outputs of any size, and for large ones of floats.
+# The kernels of each step: for any output, and for large float outputs.
 _KERNELS = {
     _Step.CONVERT: (_convert_piece, _convert_piece_past_cache),
     _Step.MIX: (_mix_piece, _mix_piece_past_cache),
@@ -393,7 +394,7 @@ _KERNELS = {
 
 
 def _compute(step: _Step, pieces: np.ndarray, dtype: np.dtype, threads: int, cores: Sequence[int] | None) -> None:
-    """Compute the outputs of whole recordings, each described by a piece, by one kernel."""
+    """Compute the outputs of whole recordings, each described by one piece, with one kernel."""
     channels, lengths = pieces["channels"], pieces["length"]
     output_bytes = int(lengths @ (channels if step != _Step.MIX else np.ones_like(channels))) * dtype.itemsize
     is_large = output_bytes >= _LARGE_BYTES
@@ -406,7 +407,7 @@ def _compute(step: _Step, pieces: np.ndarray, dtype: np.dtype, threads: int, cor
 
 
 def _cut(recordings: np.ndarray) -> np.ndarray:
-    """Cut large recordings into pieces, for threads to share."""
+    """Cut large recordings into pieces that threads can share."""
     frames = np.maximum(_PIECE_SAMPLES // recordings["channels"] // _BLOCK_FRAMES, 1) * _BLOCK_FRAMES
     counts = -(-recordings["length"] // frames)
     pieces, frames = recordings.repeat(counts), frames.repeat(counts)

@@ -1,4 +1,4 @@
-"""Tables of other libraries' filters: their sums, in their order, in double precision."""
+"""Tables of other libraries' filters, added in the same order as theirs, in double precision."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _sinc(x: float) -> float:
 
 @kernel
 def _keys(x: float, a: float) -> float:
-    """Return the cubic convolution, as PyTorch writes it."""
+    """Return the value of the cubic convolution kernel, in PyTorch's order of operations."""
     if x < 1.0:
         return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
     if x < 2.0:
@@ -48,7 +48,7 @@ def _keys(x: float, a: float) -> float:
 
 @inner
 def _filter(number: int, x: float) -> float:
-    """Return the value of a filter at a distance."""
+    """Return the value of a filter at a distance from its centre."""
     if number == _BOX:
         return 1.0 if -0.5 < x <= 0.5 else 0.0
     if number == _LANCZOS:
@@ -72,8 +72,8 @@ def _filter(number: int, x: float) -> float:
 def antialiased(
     size: int, outputs: int, start: float, scale: float, number: int, support: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first taps, and the weights, of a filter that widens when the axis shrinks; normalized to a sum of
-    one.
+    """Return the first tap of each output, and the weights, of a filter that widens when the axis shrinks; weights are normalized to a sum
+    of one.
 
     Args:
         size: the input's size.
@@ -103,8 +103,8 @@ def antialiased(
 
 @kernel
 def interpolated(size: int, outputs: int, number: int, support: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the taps for interpolation between neighbours, like PyTorch's: taps beyond the edges are added to those at
-    the edges.
+    """Return the first tap of each output, and the weights, of interpolation between neighbours as in PyTorch: taps beyond an edge are
+    added to the tap at the edge.
     """
     scale, reach = size / outputs, int(support)
     count = 2 * reach
@@ -131,7 +131,7 @@ def interpolated(size: int, outputs: int, number: int, support: float) -> tuple[
 
 @kernel
 def tighten(starts: np.ndarray, weights: np.ndarray, size: int) -> int:
-    """Trim zeros at both ends, and move all taps inside the input; return the number of columns of ``weights`` in use."""
+    """Trim zero weights at both ends, and move all taps inside the input; return the number of columns of ``weights`` in use."""
     outputs, count = weights.shape
     used = 1
     for i in range(outputs):

@@ -33,7 +33,7 @@ def _nearest_row(
     like: np.generic,
 ) -> None:
     height, width, channels = source.shape
-    # A single addition: with two, a value just below a pixel's edge could be rounded up.
+    # A single addition: with two, a value just below a pixel's edge might be rounded up to it.
     to_nearest = shift + np.float32(0.5)
     right, low = np.float32(width), np.float32(height)
     for x in range(xs.size):
@@ -75,7 +75,7 @@ def _linear_row(
     height, width, channels = source.shape
     pixels, zero = source.reshape(-1), np.float32(0)
     stride, row = np.uint64(channels), np.uint64(channels * width)
-    # Lanes beyond the channels spill into the next pixel, which is written afterwards; so there must be one, in input and output.
+    # Lanes beyond the channels belong to the next pixel, which is written afterwards; so it must exist in both input and output.
     in_vectors = rounds_vectors(like) and rounds_vectors(source[0, 0, 0]) and 1 < channels <= 4
     end_x, end_y = np.float32(width - 2), np.float32(height - 1)
     for x in range(xs.size):
@@ -117,7 +117,7 @@ def _take_row(
     out: np.ndarray,
     like: np.generic,
 ) -> None:
-    """Take one row of the output, flat; ``rows`` and ``columns`` are int32 scratch memory of its width."""
+    """Compute one row of the output, flat; ``rows`` and ``columns`` are int32 scratch memory of its width."""
     if linear:
         _linear_row(source, xs, ys, shift, fill, out, like)
     else:
@@ -194,7 +194,7 @@ def _ball(
 
 
 def _is_kept(source: np.ndarray, target: np.ndarray) -> bool:
-    """Return whether pixels survive conversion to float32 and back unchanged."""
+    """Return whether pixels can be copied: conversion to float32 and back would not change them."""
     return source.dtype == target.dtype and (source.dtype == np.float32 or source.itemsize <= 2)
 
 
@@ -211,9 +211,9 @@ def remap(
 
     Args:
         source, mapx, mapy: contiguous; the maps are float32 of the output's height and width.
-        linear: interpolate; otherwise use the nearest pixel.
-        target: its dtype decides how results are rounded.
-        fill: value outside the source.
+        linear: whether to interpolate; otherwise, the nearest pixel is used.
+        target: the output; its dtype determines how results are rounded.
+        fill: the value outside the source.
     """
     kept, value = _is_kept(source, target), np.float32(fill)
     _remap(source, mapx, mapy, np.float32(shift), linear, value, kept, target, target.dtype.type(0))
@@ -228,7 +228,7 @@ def displace_by_waves(
     target: np.ndarray,
     fill: float = 0.0,
 ) -> None:
-    """Same as :func:`remap`, with maps that displace each row y by ``across[y]`` and each column x by ``down[x]``."""
+    """Same as :func:`remap`, with maps that move each row y horizontally by ``across[y]``, and each column x vertically by ``down[x]``."""
     kept, value = _is_kept(source, target), np.float32(fill)
     _waves(source, across, down, np.float32(shift), linear, value, kept, target, target.dtype.type(0))
 

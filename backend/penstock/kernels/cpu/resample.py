@@ -1,9 +1,9 @@
-"""Separable resampling on the CPU, fused with normalization; bit for bit as DALI does it.
+"""Separable resampling on the CPU, fused with normalization; bit for bit as in DALI.
 
-For each line of the output, the input rows are summed into one row of floats, which stays in the cache; then that row's
-columns are summed into the line. Only the rows and columns in the filters are read, so the cost of a window depends on
-its size alone. Where columns are to be resampled first, all rows are, before lines are summed. Sums are float32; products are
-rounded before they are added, in the order of positions. So a part of the output equals the part of the whole.
+For each line of the output, input rows are summed into one row of floats, which stays in the cache; then the columns of
+that row are summed into the line. Only rows and columns that the filters need are read, so the cost of a window depends only on
+its size. If columns are to be resampled first, those of all rows are, before rows are summed. Sums are float32; products are
+rounded before they are added, in the order of positions. So computing a part of the output gives the same values as computing all of it.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ RESAMPLING = np.dtype(
 )
 """How H and W of a sample are resampled.
 
-The first two describe the passes of both axes (:func:`penstock.kernels.cpu.axis_passes.fill_passes`); ``filters`` are
-the addresses of their tables. ``starts`` and ``weights`` are those of the windows of all output positions, or 0: then
-each part computes its windows. H is dimension ``first`` of ``rank``; ``shape`` is the output's. ``rests`` are the
-ranges of the values of a line whose halves are rounded away from zero.
+The first two fields describe the passes of both axes (:func:`penstock.kernels.cpu.axis_passes.fill_passes`); ``filters`` are
+the addresses of their tables. ``starts`` and ``weights`` are the addresses of the windows of all output positions, or 0: then,
+the windows of each part are computed with it. H is dimension ``first`` of ``rank``; ``shape`` is the output's. ``rests`` are
+ranges of values of a line; in these, halves are rounded away from zero.
 """
 
 
 class _Axis(NamedTuple):
-    """The filter of an axis, as kernels take it: see :class:`penstock.kernels.resize_passes.EdgeTaps`."""
+    """The filter of an axis, for kernels; see :class:`penstock.kernels.resize_passes.EdgeTaps`."""
 
     starts: np.ndarray
     weights: np.ndarray
@@ -73,16 +73,16 @@ class _Axis(NamedTuple):
     high: int
 
 
-# Lines that are summed together, where many rows of integers are summed: each row is converted to floats only once for
-# all lines.
+# The number of lines that are summed together if at least this many rows of integers are summed: then each row is converted to floats
+# only once for all lines.
 _STRIP, _MANY_TAPS = 8, 3
-# Values of a line that are summed together, and the largest number of their input rows, which are to stay in the cache.
+# The number of values of a line that are summed together, and the largest number of their input rows, which must stay in the cache.
 _WIDTH, _MOST_ROWS = 64, 96
-# Columns that are summed together.
+# The number of columns that are summed together.
 _BLOCK = 8
-# Columns are summed four values at a time, so lines of pixels have this many spare elements at their end.
+# Columns are summed four values at a time, so lines need this many spare elements at their end.
 _SPARE = 4
-# Adding and subtracting it rounds much smaller numbers to whole ones, halves to even ones.
+# Adding and subtracting this number rounds much smaller numbers to integers, halves to even.
 _ROUNDER = np.float32(3 << 22)
 
 
@@ -101,7 +101,7 @@ def _sum_rows(
 ) -> None:
     """Compute row[begin + i] = sum over k of weights[k] * flat[y * stride + column + i], for i below count.
 
-    There, y is start + k, or the nearest row from ``low`` on and before ``high``.
+    There, y is start + k, clamped to the rows from ``low`` to ``high``, excluding ``high``.
     """
     if low <= start and start + weights.size <= high:
         _sum_inner_rows(flat, start * stride + column, stride, weights, row, begin, count)
@@ -180,7 +180,7 @@ def _sum_columns(
 def _sum_blocks(
     row: np.ndarray, first: int, channels: int, starts: np.ndarray, blocks: np.ndarray, taps: int, line: np.ndarray
 ) -> None:
-    """Same as :func:`_sum_columns`, for blocks of columns of at most four channels: four lanes of a vector for each column."""
+    """Same as :func:`_sum_columns`, in blocks of columns with at most four channels: each column takes four lanes of a vector."""
     x, place = 0, 0
     while x < starts.size:
         # The last block overlaps the previous one.
@@ -212,7 +212,7 @@ def _sum_blocks(
 
 @inner
 def _blocks(weights: np.ndarray, channels: int, room: np.ndarray) -> np.ndarray:
-    """Return the weights of blocks of columns, those of a tap side by side, in ``room``; empty if columns are summed
+    """Fill ``room`` with the weights of blocks of columns, tap by tap, and return them; empty if columns are summed
     one by one.
     """
     count, taps = weights.shape
@@ -230,21 +230,21 @@ def _blocks(weights: np.ndarray, channels: int, room: np.ndarray) -> np.ndarray:
 
 @inner
 def _span(starts: np.ndarray, taps: int) -> tuple[int, int]:
-    """Return the first position in the filters, which may be beyond the edge, and their number."""
+    """Return the first position that the filters read, which may be beyond the edge, and the number of positions."""
     first, last = int(starts[0]), int(starts[starts.size - 1])
     return min(first, last), max(first, last) - min(first, last) + taps
 
 
 @inner
 def _inside(first: int, count: int, low: int, high: int) -> tuple[int, int]:
-    """Return which of ``count`` columns, counted from the first, are not copies of the edge; there is at least one."""
+    """Return the range, counted from ``first``, of the ``count`` columns that lie inside the input; at least one column."""
     left = min(max(low - first, 0), count - 1)
     return left, max(min(high - first, count), left + 1)
 
 
 @inner
 def _pad(row: np.ndarray, left: int, right: int, count: int, channels: int) -> None:
-    """Copy the outer pixels, from ``left`` on and before ``right``, to the columns beyond them."""
+    """Repeat the outermost pixels of the range from ``left`` to ``right`` in the columns beyond it."""
     for i in range(left * channels - 1, -1, -1):
         row[i] = row[i + channels]
     for i in range(right * channels, count * channels):
@@ -266,7 +266,7 @@ def _sum_strip(
     begin: int,
     count: int,
 ) -> None:
-    """Compute strip[j, begin + i] = the sum of :func:`_sum_rows` of line y + j, i below count; ``floats`` is scratch
+    """Compute strip[j, begin + i] = the sum that :func:`_sum_rows` computes for line y + j, for i below count; ``floats`` is scratch
     memory.
     """
     lines, taps = min(len(strip), starts.size - y), weights.shape[1]
@@ -313,9 +313,9 @@ def _sum_line(
     floats: np.ndarray,
     line: np.ndarray,
 ) -> None:
-    """Compute the next line of the output, from the strip that it belongs to.
+    """Compute line ``y`` of the output from its strip, which is computed with its first line.
 
-    In a strip, pixels beyond an edge are copies of it.
+    In a strip, pixels beyond an edge repeat the edge.
     """
     if y % len(strip) == 0:
         count = (strip.shape[1] - _SPARE) // channels
@@ -341,7 +341,7 @@ def _sum_line(
 
 
 def _whole(value: np.float32, like: np.generic) -> np.float32:
-    """Return a value as the type of ``like`` would hold it, as float32: saturated, rounded half to even. For use in
+    """Return a value saturated and rounded, half to even, to the type of ``like``, but as float32. For use in
     kernels.
     """
     raise TypeError("this function can only be called in numba kernels")
@@ -358,7 +358,7 @@ def _whole_of(value, like):  # type: ignore[no-untyped-def]
         def signed(value, like):  # type: ignore[no-untyped-def]
             inside = min(max(value, low), high)
             nearest = (inside + _ROUNDER) - _ROUNDER
-            # In DALI, numbers that are rounded up to zero become -1.
+            # In DALI, negative numbers that round to zero become -1.
             return np.float32(-1) if nearest == np.float32(0) and inside < np.float32(0) else nearest
 
         return signed
@@ -376,10 +376,10 @@ def _round(line: np.ndarray, rests: np.ndarray, skipped: int, out: np.ndarray, l
 
     Args:
         line: the values.
-        rests: ranges of those whose halves are rounded away from zero, as begin and end.
-        skipped: the values of the whole line that precede these.
+        rests: ranges (begin, end) of values of the whole line in which halves are rounded away from zero.
+        skipped: the number of values of the whole line before these.
         out: receives the results.
-        like: a value of their type.
+        like: a value of the results' type.
     """
     for number in range(len(rests)):
         for i in range(max(rests[number, 0] - skipped, 0), min(rests[number, 1] - skipped, out.size)):
@@ -392,11 +392,11 @@ class _Scratch(NamedTuple):
     """Memory for intermediate results, float32.
 
     Attributes:
-        blocks: the blocks for the weights of columns.
-        strip: lines, before their columns are summed.
+        blocks: the weights of blocks of columns.
+        strip: lines whose columns are not summed yet.
         floats: input rows.
         line: a line of the output.
-        lines: those of all rows that are read, if columns are resampled first.
+        lines: resampled lines of all rows that are read, if columns are resampled first.
     """
 
     blocks: np.ndarray
@@ -424,13 +424,13 @@ def _resample_lines(
 
     Args:
         flat: the image's values, from row and column 0 on.
-        stride: the distance from a row to the next, in elements.
-        channels: its pixels' channels.
+        stride: the distance from one row to the next, in elements.
+        channels: channels of a pixel.
         rows, columns: the filters.
         rests, skipped: as in :func:`_round`.
-        scratch: memory.
-        target: address of the first line.
-        target_stride: the distance from a line to the next, in bytes.
+        scratch: scratch memory.
+        target: the address of the first line.
+        target_stride: the distance from one line to the next, in bytes.
         like: a value of the output's type.
     """
     first, _ = _span(columns.starts, columns.weights.shape[1])
@@ -459,10 +459,10 @@ def _resample_row(
     Args:
         flat: the image's values.
         begin: the offset at which the row begins.
-        channels: its pixels' channels.
-        columns: the filter, whose columns are ``count``, from ``first`` on.
-        blocks: its weights, by :func:`_blocks`.
-        one: the number 1.
+        channels: channels of a pixel.
+        columns: the filter, which reads ``count`` columns from ``first`` on.
+        blocks: its weights, from :func:`_blocks`.
+        one: an array that contains 1.
         row: scratch memory.
         line: receives the results.
     """
@@ -488,7 +488,7 @@ def _resample_columns_first(
     target_stride: int,
     like: np.generic,
 ) -> None:
-    """Same as :func:`_resample_lines`, in the other order; ``read``: the rows that are read."""
+    """Same as :func:`_resample_lines`, but columns first; ``read``: the range of rows that are read."""
     first, count = _span(columns.starts, columns.weights.shape[1])
     blocks = _blocks(columns.weights, channels, scratch.blocks)
     line, one = scratch.line, scratch.floats[:1]
@@ -506,7 +506,7 @@ def _resample_columns_first(
 
 @inner
 def _gather_line(line: np.ndarray, channels: int, columns: np.ndarray, out: np.ndarray, like: np.generic) -> None:
-    """Copy pixels of a row."""
+    """Copy pixels from the given columns of a row."""
     if channels == 3:
         for x in range(columns.size):
             base, place = 3 * np.int64(columns[x]), 3 * x
@@ -521,18 +521,18 @@ def _gather_line(line: np.ndarray, channels: int, columns: np.ndarray, out: np.n
 
 
 _ALIGNED = 16
-"""Elements at whose multiples pieces of scratch memory begin."""
+"""The number of elements to multiples of which pieces of scratch memory are rounded up."""
 
 
 @inner
 def _piece(elements: int) -> int:
-    """Return the elements of a piece of scratch memory, rounded up."""
+    """Return the number of elements of a piece of scratch memory, rounded up."""
     return -(-elements // _ALIGNED) * _ALIGNED
 
 
 @inner
 def _strip_lines(taps: int, size: int) -> int:
-    """Return how many lines are summed together, of elements of this many bytes."""
+    """Return the number of lines that are summed together; ``size``: bytes of an input element."""
     return _STRIP if size < 4 and taps >= _MANY_TAPS else 1
 
 
@@ -540,12 +540,12 @@ def _strip_lines(taps: int, size: int) -> int:
 def _scratch_elements(
     height: int, width: int, channels: int, taps: tuple[int, int], rows: int, columns: int, columns_first: bool
 ) -> int:
-    """Return the elements of the scratch memory for an output, or a part of one.
+    """Return the number of elements of scratch memory for an output, or for a part of one.
 
     Args:
         height, width, channels: the height, width and channels of the output.
-        taps: the taps of both axes.
-        rows: the rows that are read.
+        taps: the number of taps of both axes.
+        rows: the number of rows that are read.
         columns: the number of columns of the filters.
         columns_first: whether columns are resampled first.
     """
@@ -571,7 +571,7 @@ def fill_resamplings(
     lanes: int,
     records: np.ndarray,
 ) -> tuple[int, bool, bool]:
-    """Plan images.
+    """Describe the resampling of images in records.
 
     Args:
         size_in, size_out, start, end, kinds, antialias, entries: as in :func:`penstock.kernels.cpu.axis_passes.fill_passes`, a row for each
@@ -579,18 +579,18 @@ def fill_resamplings(
         filters: the addresses of the filters' tables.
         shapes: the outputs' shapes.
         first: the dimension of H; that of W follows.
-        lanes: the values that DALI rounds together; 0: results are floats.
-        records: an array of type ``RESAMPLING``, 0 except for ``starts`` and ``weights``, which are filled.
+        lanes: the number of values that DALI rounds together; 0: results are floats.
+        records: an array of type ``RESAMPLING`` to fill, 0 before; ``starts`` and ``weights`` are left to the caller.
 
     Returns:
-        The bytes of scratch memory that the largest image takes, and, of either axis, whether all images have the same filter.
+        The bytes of scratch memory that the largest image needs, and, for each axis, whether all images have the same filter.
     """
     order, most = np.empty(2, np.int64), 0
     same = np.ones(2, np.bool_)
     for number in range(len(records)):
         work, rank = records[number], shapes.shape[1]
         if not shapes[number].all():
-            # No image of a batch with such an image is computed.
+            # Batches that contain an empty image are not computed.
             same[:] = False
             continue
         singles, wholes, rests = work.singles, work.wholes, work.rests
@@ -645,7 +645,7 @@ def fill_resamplings(
 
 @kernel
 def _read(record: np.ndarray, region: np.ndarray) -> None:
-    """Find the rows and columns that a part of the output depends on."""
+    """Change a part of the output to the rows and columns of the input that it depends on."""
     work, window = record_at(record), record_at(region)
     for axis in range(2):
         place = work.first + axis
@@ -664,7 +664,7 @@ def _read(record: np.ndarray, region: np.ndarray) -> None:
 
 @kernel
 def _covered(record: np.ndarray, region: np.ndarray) -> None:
-    """Extend a part to whole pixels, which are computed together."""
+    """Extend a part to all values of its pixels, which are computed together."""
     work, window = record_at(record), record_at(region)
     for place in range(work.first + 2, work.rank):
         window.anchor[place], window.extents[place] = 0, work.shape[place]
@@ -672,7 +672,7 @@ def _covered(record: np.ndarray, region: np.ndarray) -> None:
 
 @inner
 def _axis_of(work: np.record, axis: int, first: int, count: int, starts: int, weights: int) -> _Axis:
-    """Return the filter of some output positions of an axis, at the two addresses if there is none yet."""
+    """Return the filter of ``count`` output positions of an axis; if it was not computed ahead, compute it at the two addresses."""
     taps = work.wholes[axis, TAPS]
     known = work.starts[axis] != 0
     if known:
@@ -696,13 +696,13 @@ def _fill_axis(work: np.record, axis: int, first: int, starts: np.ndarray, weigh
 
 @brief
 def fill_common_axis(record: np.ndarray, axis: int, starts: np.ndarray, weights: np.ndarray) -> None:
-    """Fill the filter of all output positions of an axis of the first of some records."""
+    """Fill in the filter of all output positions of an axis, as described by the first record."""
     _fill_axis(record[0], axis, 0, starts, weights)
 
 
 @inner
 def _plane_offset(plane: int, first: int, part: np.record) -> int:
-    """Return the bytes from the first of a part's images to another one; ``first`` dimensions number them."""
+    """Return the distance in bytes from the first of a part's images to another one; ``first`` dimensions number the images."""
     offset = 0
     for axis in range(first - 1, -1, -1):
         offset += plane % part.extents[axis] * part.strides[axis]
@@ -719,7 +719,7 @@ def _resample_part(
     like: np.generic,
     like_out: np.generic,
 ) -> None:
-    """Resample a part of a sample; in both arrays, the pixels of a row lie side by side."""
+    """Resample a part of a sample; in both arrays, the pixels of a row are adjacent."""
     work, source, target = record_at(record), record_at(source_part), record_at(target_part)
     first = work.first
     top, left = target.anchor[first], target.anchor[first + 1]
@@ -733,14 +733,14 @@ def _resample_part(
         return
     size = np.int64(elements_at(scratch, 0, like).itemsize)
     v_taps, h_taps = work.wholes[0, TAPS], work.wholes[1, TAPS]
-    # Pieces of the scratch memory, in order.
+    # The pieces of scratch memory, in order.
     weights = scratch + 4 * (_piece(height) + _piece(width))
     rows = _axis_of(work, 0, top, height, scratch, weights)
     weights += 4 * _piece(height * v_taps)
     columns = _axis_of(work, 1, left, width, scratch + 4 * _piece(height), weights)
     room = weights + 4 * _piece(width * h_taps)
     stride, target_stride = source.strides[first] // size, target.strides[first]
-    # The address at which row 0 and column 0 would be.
+    # The distance from row 0, column 0 to the part's first pixel, in bytes.
     origin = source.anchor[first] * source.strides[first] + source.anchor[first + 1] * channels * size
     if work.kinds[0] == NEAREST and work.kinds[1] == NEAREST:
         for plane in range(planes):
@@ -814,7 +814,7 @@ def resampling_kernels(source: np.dtype, target: np.dtype) -> ResamplingKernels:
 def _resample_inner_axis(
     source: np.ndarray, axis: _Axis, rests: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
-    """Resample the middle axis of source (outer, n, inner) -> target (outer, m, inner)."""
+    """Resample the middle axis of source (outer, n, inner) to target (outer, m, inner)."""
     size, count = source.shape[1], source.shape[2]
     flat = source.ravel()
     row = np.empty(count, np.float32)
@@ -829,7 +829,7 @@ def _resample_inner_axis(
 def _resample_rows(
     source: np.ndarray, channels: int, columns: _Axis, rests: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
-    """Resample the columns of source (rows, W * C) -> target (rows, w * C)."""
+    """Resample the columns of source (rows, W * C) to target (rows, w * C)."""
     width, taps = columns.weights.shape
     first, count = _span(columns.starts, taps)
     blocks = _blocks(columns.weights, channels, np.empty(-(-width // _BLOCK) * _BLOCK * taps, np.float32))
@@ -844,7 +844,7 @@ def _resample_rows(
 def _gather_plane(
     source: np.ndarray, channels: int, rows: np.ndarray, columns: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
-    """Copy nearest neighbours of source (H, W * C) -> target (h, w * C)."""
+    """Copy nearest neighbours of source (H, W * C) to target (h, w * C)."""
     for y in range(rows.size):
         _gather_line(source[rows[y]], channels, columns, target[y], like)
 
@@ -854,13 +854,13 @@ def _axis(taps: EdgeTaps) -> _Axis:
 
 
 def resample_axis(source: np.ndarray, axis: int, taps: EdgeTaps, rests: np.ndarray, target: np.ndarray) -> None:
-    """Resample one axis of a contiguous array of any rank into one of its dtype or float32.
+    """Resample one axis of a contiguous array of any rank into an array of the same dtype or float32.
 
     Args:
-        source: the array.
-        axis: the axis.
-        taps: its filter.
-        rests: of the values of all inner axes, the ranges of those whose halves are rounded away from zero, instead of to even numbers;
+        source: the array to resample.
+        axis: the number of the axis.
+        taps: the axis's filter.
+        rests: ranges of the values of all inner axes in which halves are rounded away from zero, instead of to even numbers;
             int64, a begin and an end in each row.
         target: contiguous, shaped like the source except for the axis.
     """
@@ -869,14 +869,14 @@ def resample_axis(source: np.ndarray, axis: int, taps: EdgeTaps, rests: np.ndarr
 
 
 def resample_width(source: np.ndarray, channels: int, taps: EdgeTaps, rests: np.ndarray, target: np.ndarray) -> None:
-    """Resample the columns of a contiguous stack of rows of pixels into one of its dtype or float32.
+    """Resample the columns of contiguous rows of pixels into an array of the same dtype or float32.
 
     Args:
-        source: the pixels, of any shape, of ``channels`` values each.
-        channels: of the pixels.
+        source: the pixels, of any shape.
+        channels: values of a pixel.
         taps: the filter.
         rests: as in :func:`resample_axis`, for the values of a line.
-        target: contiguous, of as many rows.
+        target: contiguous, with the same number of rows.
     """
     lines = target.reshape(-1, len(taps.starts) * channels)
     _resample_rows(source.reshape(len(lines), -1), channels, _axis(taps), rests, lines, target.dtype.type(0))
@@ -888,6 +888,6 @@ def _folded_around(array: np.ndarray, axis: int) -> np.ndarray:
 
 
 def gather_image(source: np.ndarray, rows: np.ndarray, columns: np.ndarray, target: np.ndarray) -> None:
-    """Copy pixels (rows[y], columns[x]) of a contiguous image (H, W, C) to target (h, w, C)."""
+    """Copy the pixels at (rows[y], columns[x]) of a contiguous image (H, W, C) to target (h, w, C)."""
     lines = target.reshape(target.shape[0], -1)
     _gather_plane(source.reshape(source.shape[0], -1), source.shape[2], rows, columns, lines, target.dtype.type(0))

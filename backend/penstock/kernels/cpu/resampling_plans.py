@@ -1,4 +1,4 @@
-"""The descriptors from which the GPU resamples images, for many images in one call."""
+"""The descriptors that tell a GPU how to resample images, for many images in one call."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class StripLimits(NamedTuple):
     """Limits of strips of output rows.
 
     Attributes:
-        least_blocks: the blocks that are to be made at least.
+        least_blocks: the minimum number of blocks.
         least_rows, most_rows: the smallest and largest number of rows of a strip.
-        most_kept: rows of sums that a block keeps, at most.
+        most_kept: the largest number of rows of sums that a block keeps.
         least_columns: the smallest number of columns of a block.
-        read_rows: the rows that are read before they are added.
+        read_rows: the number of rows that are read before they are added.
         own_bytes: the bytes of a block's shared memory besides rows, tables and sums.
-        most_shared: bytes of shared memory of a block.
+        most_shared: the largest number of bytes of shared memory of a block.
     """
 
     least_blocks: int
@@ -35,12 +35,13 @@ class StripLimits(NamedTuple):
 
 
 class RowLimits(NamedTuple):
-    """Limits of rows that are made one by one.
+    """Limits of output rows that are computed one by one.
 
     Attributes:
-        together: the most elements that are read at once.
-        room: the most floats of an input row that a block keeps; a quarter of them with fewer output rows than ``many_rows``.
-        many_rows: see there.
+        together: the largest number of elements that are read at once.
+        room: the largest number of floats of an input row that a block keeps; a quarter of that if there are fewer output rows than
+            ``many_rows``.
+        many_rows: the number of output rows from which on ``room`` is used in full.
         columns: the number of columns of a block that refills its row.
     """
 
@@ -56,9 +57,9 @@ class StackRules(NamedTuple):
     Attributes:
         channels: the results' channels; 0: as many as the sources have.
         planar: whether results are stored as CHW.
-        normalize: whether they are normalized.
-        shift, fill: the shift and fill of the results.
-        pitch: the elements of an input row that a block keeps which makes a strip; 0: none does.
+        normalize: whether results are normalized.
+        shift, fill: what normalization adds, and the value of channels that sources lack.
+        pitch: the number of elements of an input row that a block computing a strip keeps; 0: no strips are computed.
         threads: the number of threads per block.
         itemsize: the bytes of a source's elements.
         strips: the limits of strips.
@@ -77,7 +78,7 @@ class StackRules(NamedTuple):
     rows: RowLimits
 
     def record(self) -> np.ndarray:
-        """Return the same for kernels: one :data:`STACK_RULES`."""
+        """Return these rules as a record for kernels: one :data:`STACK_RULES`."""
         return np.array([self], STACK_RULES)
 
 
@@ -101,12 +102,12 @@ STACK_RULES = np.dtype(
 )
 """A record of :class:`StackRules`."""
 PlannedStacks = tuple[int, int, int, int, int]
-"""What :func:`plan_stacks` returns."""
+"""The results of :func:`plan_stacks`."""
 
 
 @inner
 def _needed(columns: int, step: float, slack: int, size: int, channels: int, rounding: int) -> int:
-    """Return the most elements of an input row that neighbouring output columns depend on."""
+    """Return the largest number of elements of an input row on which ``columns`` adjacent output columns depend."""
     return min(math.ceil(step * (columns - 1)) + slack, size) * channels + rounding
 
 
@@ -114,7 +115,7 @@ def _needed(columns: int, step: float, slack: int, size: int, channels: int, rou
 def _segment(
     count: int, step: float, taps: int, size: int, channels: int, room: int, rounding: int, few: int
 ) -> tuple[int, int]:
-    """Return output columns per block, and an upper bound of the elements of a row that a block needs."""
+    """Return the number of output columns of a block, and an upper bound of the elements of a row that it needs."""
     # The starts of columns are rounded, at worst in single precision.
     slack = taps + 2 + (size >> 20)
     whole = _needed(count, step, slack, size, channels, rounding)
@@ -132,8 +133,8 @@ def _segment(
 
 @inner
 def _together(row: int, address: int, itemsize: int, most: int) -> int:
-    """Return the number of elements that can be read in one load, from the elements of a row and the address of the
-    first.
+    """Return the number of elements that can be read in one load, given the number of elements of a row and the address of the
+    first one.
     """
     while most > 1 and (row % most != 0 or address % (most * itemsize) != 0):
         most = 4 if most > 4 else 1
@@ -142,7 +143,7 @@ def _together(row: int, address: int, itemsize: int, most: int) -> int:
 
 @inner
 def _describe(row: np.record, shape: np.ndarray, vertical: np.record, horizontal: np.record, rules: np.record) -> None:
-    """Fill in what a descriptor says of its images' shapes and tables, and of how the result is stored."""
+    """Fill in a descriptor's fields for images' shapes and tables, and for how the result is stored."""
     height, width, channels = shape[1], shape[2], shape[3]
     row.planar, row.normalize, row.shift, row["fill"] = rules.planar, rules.normalize, rules.shift, rules["fill"]
     out_channels = rules.channels if rules.channels else channels
@@ -156,7 +157,7 @@ def _describe(row: np.record, shape: np.ndarray, vertical: np.record, horizontal
 
 @inner
 def _strip_columns(count: int, step: float, taps: int, size: int, channels: int, pitch: int, most: int) -> int:
-    """Return the most output columns of a block that keeps ``pitch`` elements of an input row."""
+    """Return the largest number of output columns of a block that keeps ``pitch`` elements of an input row."""
     slack = taps + 2 + (size >> 20)
     columns = int(((pitch - 6) // channels - slack) / step) + 1
     return min(count, columns, most)
@@ -173,10 +174,10 @@ def _plan_strips(
     across: np.ndarray,
     rules: np.record,
 ) -> tuple[int, int, int, int]:
-    """Same as ``_plan_rows``, for bytes, for blocks that make strips of output rows.
+    """Same as ``_plan_rows``, for bytes, and for blocks that compute strips of output rows.
 
     Returns:
-        The number of retained rows of sums, the most rows of a strip, the most vertical taps, and the most weights of
+        The number of rows of sums that a block keeps, the most rows of a strip, the most vertical taps, and the most weights of
         columns of a block; all are 0 if the images need another kernel.
     """
     pitch, threads, limits = rules.pitch, rules.threads, rules.strips
@@ -188,7 +189,7 @@ def _plan_strips(
         width, taps = shapes[i, 2], np.int64(horizontal.used)
         if shapes[i, 3] != channels or width * channels % 4 or np.int64(sources[i]) % 4:
             return none
-        # Elsewhere more than two output rows have weights for an input row.
+        # The kernel requires that at most two output rows have weights for an input row.
         if (
             vertical.step < 1.0
             or vertical.direction < 0
@@ -235,18 +236,18 @@ def _plan_rows(
     across: np.ndarray,
     rules: np.record,
 ) -> tuple[int, int, int]:
-    """Fill the descriptors, and cut rows into segments.
+    """Fill in descriptors, and cut rows into segments.
 
     Args:
-        rows: an array to fill, except for ``normalization``, which is 0.
-        blocks: an array to fill with the blocks of each image.
+        rows: filled, except for ``normalization``, which stays 0.
+        blocks: filled with the number of blocks of each image.
         sources, targets: the addresses of inputs and outputs.
         shapes: the shapes of stacks of images (n, H, W, C), in rows.
         down, across: the descriptors of the tables of heights and widths: one for all images, or one for each.
         rules: the rules of all images: :data:`STACK_RULES`.
 
     Returns:
-        The floats of a row and of sums that a block needs, and the number of channels, 0 if images differ in it.
+        The numbers of floats of a row and of sums that a block needs, and the number of channels, 0 if images differ in it.
     """
     itemsize, limits = rules.itemsize, rules.rows
     most, room, few = limits.together, limits.room, limits.columns
@@ -285,7 +286,7 @@ def _plan_rows(
 
 @inner
 def _strip_memory(kept: int, rows: int, taps: int, weights: int, pitch: int, limits: np.record) -> int:
-    """Return bytes of shared memory of a block that makes a strip."""
+    """Return the bytes of shared memory of a block that computes a strip."""
     chunks = rows * -(-taps // limits.read_rows) + 1
     return 4 * kept * pitch + limits.own_bytes + 8 * (rows * taps + chunks) + 4 * (4 * rows + weights)
 
@@ -301,7 +302,7 @@ def fill_descriptors(
     across: np.ndarray,
     rules: np.record,
 ) -> PlannedStacks:
-    """Do what :func:`plan_stacks` does, by one :data:`STACK_RULES`."""
+    """Compute what :func:`plan_stacks` does, with a single :data:`STACK_RULES` record."""
     if rules.pitch > 0:
         limits = rules.strips
         kept, strip, taps, weights = _plan_strips(rows, blocks, sources, targets, shapes, down, across, rules)
@@ -324,19 +325,19 @@ def plan_stacks(
     across: np.ndarray,
     rules: np.ndarray,
 ) -> PlannedStacks:
-    """Fill the descriptors: in strips of output rows, where that is possible, or else row by row.
+    """Fill in descriptors: in strips of output rows if possible, otherwise row by row.
 
     Args:
-        rows: an array to fill, except for ``normalization``, which is 0.
-        blocks: an array to fill with the blocks of each image.
+        rows: filled, except for ``normalization``, which stays 0.
+        blocks: filled with the number of blocks of each image.
         sources, targets: the addresses of inputs and outputs.
         shapes: the shapes of stacks of images (n, H, W, C), in rows.
         down, across: the descriptors of the tables of heights and widths: one for all images, or one for each.
         rules: the rules of all images: one :data:`STACK_RULES`.
 
     Returns:
-        Bytes of shared memory; the number of retained rows of sums, the most rows of a strip, and the most vertical
-        taps; and the number of channels, 0 if images differ in it. Row by row: bytes of shared memory, 0, the floats of
-        a row that a block holds, 0, and the number of channels.
+        For strips: bytes of shared memory, the number of rows of sums that a block keeps, the most rows of a strip, the most vertical
+        taps, and the number of channels, 0 if images differ in it. Row by row: bytes of shared memory, 0, the number of floats of
+        a row that a block keeps, 0, and the number of channels.
     """
     return fill_descriptors(rows, blocks, sources, targets, shapes, down, across, rules[0])

@@ -1,6 +1,6 @@
 """Photon shot noise: numbers of the Poisson distribution drawn from random streams.
 
-They are drawn by rejection, as the GNU C++ library does it.
+They are drawn by rejection, as in the GNU C++ library.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MIN_MEAN_FOR_REJECTION = 12.0
 _TERMS = 12
 
 
-# Elements whose first draws are made together.
+# The number of elements whose first draws are computed together.
 _CHUNK = 64
 
 
@@ -62,7 +62,7 @@ def log_factorial_of(number: float, known: np.ndarray) -> float:
 
 @njit(nogil=True)
 def _fill_first_words(words: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
-    """Compute the words of the first three blocks of consecutive elements, in columns. Vectorized."""
+    """Compute the words of the first three blocks of consecutive elements, in columns, in a vectorized loop."""
     for e in range(words.shape[1]):
         counter = (start + np.uint64(ELEMENT_STRIDE) * np.uint64(e)) >> np.uint64(2)
         words[0, e], words[1, e], words[2, e], words[3, e] = block(key, stream, counter)
@@ -72,8 +72,8 @@ def _fill_first_words(words: np.ndarray, key: Key, stream: np.uint64, start: np.
 
 @njit(nogil=True)
 def _poisson_of_few(key: Key, stream: np.uint64, n: np.uint64, limit: float, words: np.ndarray, e: int) -> float:
-    """Return how many canonical numbers, multiplied, stay above ``limit``; column ``e`` of ``words`` has the first
-    ones.
+    """Return how many factors, drawn from [0, 1), keep their product above ``limit``; column ``e`` of ``words`` has the first
+    draws.
     """
     count, product = 0.0, 1.0
     place = np.int64(n & np.uint64(3))
@@ -150,10 +150,10 @@ def replace_by_shots(
     As in DALI, the source is multiplied by the factor's reciprocal in single precision.
     """
     reciprocal = np.float32(1) / factor
-    # The terms of previous means, by the lowest byte of the source: for uint8, those of all means.
+    # The terms of previous means, by the lowest byte of the source: for uint8, each value has an entry of its own.
     known = np.full((256, _TERMS), np.nan)
     factorials, spare = np.full(256, np.nan), np.zeros(2)
-    # The first draws of the elements around the last element that needed them.
+    # The first draws of the elements of chunk ``drawn``, the last one that needed them.
     words, drawn = np.empty((12, _CHUNK), np.uint64), -1
     for e in range(out.size):
         mean = np.float32(source[e]) * reciprocal

@@ -1,8 +1,8 @@
 """The types of a kernel's arguments and results, as text and as the programs by which `backend/calls` recognizes and makes them.
 
-As text, numbers are ``int64``, arrays ``float32[2]C`` (dimensions; C, F or A for any other order) or ``readonly uint8[1]C``, tuples
-``(int64, bool)``, named ones ``module:Class(int64, bool)``, pointers to structs ``*{[('anchor', '<i8', (5,))]}``. numba distinguishes
-the same, so that text and numba's types stand for one another.
+As text, numbers are ``int64``, arrays ``float32[2]C`` (rank; order C, F, or A for any other) or ``readonly uint8[1]C``, tuples
+``(int64, bool)``, named tuples ``module:Class(int64, bool)``, pointers to structs ``*{[('anchor', '<i8', (5,))]}``. numba makes the
+same distinctions, so each text stands for exactly one of numba's types.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ class Number(NamedTuple):
     """A number; or None, whose name is ``none``.
 
     Attributes:
-        name: NumPy's, and ``bool``.
+        name: NumPy's name of the type, or ``bool``.
     """
 
     name: str
 
 
 class Struct(NamedTuple):
-    """A struct of NumPy's.
+    """A NumPy struct.
 
     Attributes:
-        fields: as ``numpy.lib.format`` writes them, after the word ``aligned`` if it is aligned as in C: numba distinguishes these.
+        fields: as ``numpy.lib.format`` writes them; after the word ``aligned`` if it is aligned as in C, as numba distinguishes these.
     """
 
     fields: str
@@ -49,10 +49,10 @@ class Array(NamedTuple):
     """An array.
 
     Attributes:
-        element: its elements' type.
-        rank: dimensions.
+        element: the type of its elements.
+        rank: the number of dimensions.
         order: C, F or A.
-        read_only: whether it may not be written.
+        read_only: whether it is read-only.
     """
 
     element: Number | Struct
@@ -72,7 +72,7 @@ class Tuple:
     """A tuple.
 
     Attributes:
-        kind: ``module:Class``, or empty for Python's types.
+        kind: ``module:Class``; empty for Python's ``tuple``.
         items: the types of its items.
     """
 
@@ -101,12 +101,12 @@ class Operation(IntEnum):
 
 
 class Program(NamedTuple):
-    """How `calls.cc` handles values of some types.
+    """How `calls.cc` recognizes or makes values of some types.
 
     Attributes:
-        words: an integer expression, from int64 to int64.
-        size: words of the values themselves.
-        kept: the objects that own the addresses among the words.
+        words: the program, as int64 numbers: operations and their operands.
+        size: the number of words of the values themselves.
+        kept: objects to keep alive, as the program contains their addresses.
     """
 
     words: list[int]
@@ -198,7 +198,7 @@ def _struct(dtype: np.dtype) -> Struct:
 
 
 def pointer_to(dtype: np.dtype) -> str:
-    """Return a pointer to a struct, as text."""
+    """Return the text of the type of pointers to a struct."""
     return text_of(Pointer(_struct(dtype)))
 
 
@@ -264,20 +264,20 @@ def _parsed_items(tokens: Iterator[str]) -> tuple[Type, ...]:
 
 
 def dtype_of(element: Number | Struct) -> np.dtype:
-    """Return NumPy's type."""
+    """Return NumPy's type for a number or struct."""
     if isinstance(element, Number):
         return np.dtype(element.name)
     dtype = np.lib.format.descr_to_dtype(ast.literal_eval(element.fields.removeprefix(_ALIGNED)))
     if not element.fields.startswith(_ALIGNED):
         return dtype
-    # The result of `descr_to_dtype` is not marked as aligned, wherever its fields are.
+    # `descr_to_dtype` never marks its result as aligned, even if its fields are.
     kinds, offsets = zip(*(field[:2] for field in cast(dict[str, tuple[np.dtype, int]], dtype.fields).values()))
     fields = {"names": dtype.names, "formats": kinds, "offsets": offsets, "itemsize": dtype.itemsize}
     return np.dtype(cast(Any, fields), align=True)
 
 
 def class_of(kind: str) -> type:
-    """Return the class of a tuple."""
+    """Return the class of a tuple type, from its ``kind``."""
     if not kind:
         return tuple
     module, _, name = kind.partition(":")
@@ -288,7 +288,7 @@ def class_of(kind: str) -> type:
 
 
 def program_for_results(result: Type) -> Program:
-    """Return how to construct values of a type."""
+    """Return the program that makes values of a type."""
     program = Program([], 0, [])
     return program._replace(size=_add_result(result, program))
 

@@ -1,7 +1,7 @@
 """SIMD vectors, mostly of floats, in numba kernels, for loops that LLVM does not vectorize by itself.
 
 A vector's number of lanes is fixed when the kernel is compiled; LLVM splits it into registers of the machine's width.
-Bounds are not checked, and indices don't wrap around: kernels are responsible for those they use.
+Bounds are not checked, and negative indices do not wrap around: kernels are responsible for the indices that they use.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def element_pointer(
 
 
 def element_of(array: types.Array) -> Number:
-    """Return the type of an array's elements, which are numbers."""
+    """Return the type of an array's elements, which must be numbers."""
     return cast(Number, array.dtype)
 
 
@@ -76,7 +76,7 @@ def _picked_of_two(builder: IRBuilder, first: Value, second: Value, lanes: list[
 
 @intrinsic
 def pointer(_context: TypingContext, array: types.Array) -> Intrinsic:
-    """Return the address of a contiguous array's elements; not a reference, which numba would count in every loop."""
+    """Return the address of a contiguous array's elements; unlike the array, it has no references that numba would count in loops."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return cgutils.create_struct_proxy(array)(context, builder, value=args[0]).data
@@ -97,7 +97,7 @@ def at(_context: TypingContext, array: types.Array, index: types.Integer) -> Int
 
 @intrinsic
 def unaligned_at(_context: TypingContext, array: types.CPointer, index: types.Integer) -> Intrinsic:
-    """Return ``array[index]`` for a pointer to elements at any address."""
+    """Return ``array[index]`` for a pointer to elements that need not be aligned."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         element = builder.gep(args[0], [context.cast(builder, args[1], index, types.intp)])
@@ -121,7 +121,7 @@ def pointer_at(_context: TypingContext, array: types.CPointer, index: types.Inte
 def part_of(
     _context: TypingContext, array: types.CPointer, index: types.Integer, start: types.Literal, size: types.Literal
 ) -> Intrinsic:
-    """Return the ``size`` bytes of ``array[index]`` from its byte ``start`` on, as one number; for a result of
+    """Return ``size`` bytes of ``array[index]``, from its byte ``start`` on, as one number; for a result of
     :func:`pointer`.
     """
     kind = ir.IntType(8 * size.literal_value)
@@ -181,11 +181,11 @@ def load_pixels(
     channels: types.Literal,
     mirrored: types.Literal,
 ) -> Intrinsic:
-    """Return ``lanes`` pixels from ``array[index]`` on, as a tuple of a vector for each channel.
+    """Return ``lanes`` pixels from ``array[index]`` on, as a tuple of one vector for each channel.
 
     Args:
         array: contiguous, of float32 or integers up to 16 bits.
-        mirrored: the last pixel comes first.
+        mirrored: whether the last pixel comes first.
     """
     vector, element, step = vector_types.FloatVector(lanes.literal_value), element_of(array), channels.literal_value
     result = types.UniTuple(vector, step)
@@ -203,7 +203,7 @@ def load_pixels(
 
 @intrinsic
 def load_channel(_context: TypingContext, array: types.Array, index: types.Integer) -> Intrinsic:
-    """Return ``array[index + 3 * k]`` for ``k < 8``, of a contiguous array of uint8, as floats; nothing beyond is read."""
+    """Return ``array[index + 3 * k]`` for ``k < 8``, of a contiguous array of uint8, as floats; no bytes after the last one are read."""
     vector = vector_types.FloatVector(8)
     half = ir.VectorType(ir.IntType(8), 16)
     # Four bytes are at 0, 3, 6 and 9 of the first half, which begins at the index, and four at 6, 9, 12 and 15 of the
@@ -234,7 +234,7 @@ def mix_pixels(
     place: types.Integer,
     lanes: types.Literal,
 ) -> Intrinsic:
-    """Sum up the channels of ``lanes`` pixels of three bytes; weights are integers, scaled by ``2 ** bits``.
+    """Store weighted sums of the channels of ``lanes`` pixels of three bytes; weights are integers, scaled by ``2 ** bits``.
 
     ``target[place + x] = sum over c of source[index + x * 3 + c] * weights[c] / 2 ** bits``, halves rounded up; both
     arrays are contiguous and of uint8, and the weights a tuple of int32.
@@ -334,7 +334,7 @@ def copy_joined(
     place: types.Integer,
     lanes: types.Literal,
 ) -> Intrinsic:
-    """Return the reverse of :func:`copy_split`: ``target[place + x * 3 + c] = source[index + c * stride + x]``."""
+    """Do the reverse of :func:`copy_split`: ``target[place + x * 3 + c] = source[index + c * stride + x]``."""
     pixels = lanes.literal_value
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -380,7 +380,7 @@ def repeated(
     count: types.Literal,
     times: types.Literal,
 ) -> Intrinsic:
-    """Return ``count`` lanes of a vector from ``begin`` on, each of them repeated."""
+    """Return ``count`` lanes of a vector, from ``begin`` on, each repeated ``times`` times."""
     numbers = range(begin.literal_value, begin.literal_value + count.literal_value)
     lanes = [number for number in numbers for _ in range(times.literal_value)]
 
@@ -391,7 +391,7 @@ def repeated(
 
 
 def _sum_with_product(builder: IRBuilder, total: Value, weight: Value, values: Value) -> Value:
-    """Return ``total + weight * values``, where the weight is a vector or a number."""
+    """Return ``total + weight * values``; the weight is a vector or a number."""
     kind = total.type
     weights = weight if weight.type == kind else llvm.spread_lanes(builder, weight, kind)
     function = cgutils.get_or_insert_function(
@@ -404,7 +404,7 @@ def _sum_with_product(builder: IRBuilder, total: Value, weight: Value, values: V
 def add_product(
     _context: TypingContext, total: vector_types.FloatVector, weight: types.Type, values: vector_types.FloatVector
 ) -> Intrinsic:
-    """Return ``total + weight * values``, rounded once where the machine can do that, for a weight of float32 or a
+    """Return ``total + weight * values``, rounded only once on machines that can do that; the weight is a float32 number or a
     vector.
     """
     kind = weight if isinstance(weight, vector_types.FloatVector) else types.float32
@@ -426,9 +426,9 @@ def subtract_product(
 
 @intrinsic
 def fused(_context: TypingContext, left: types.Type, right: types.Type, rest: types.Type) -> Intrinsic:
-    """Return ``left * right + rest`` of float32, rounded once, even on machines without an instruction for it.
+    """Return ``left * right + rest`` of float32, rounded only once, even on machines without an instruction for that.
 
-    All may be vectors, and ``right`` a number for all lanes of the others.
+    ``left`` and ``rest`` may be vectors; then ``right`` is a vector, or a number for all lanes.
     """
     vector = left if isinstance(left, vector_types.FloatVector) else None
     if vector is None:
@@ -478,7 +478,7 @@ def turn_floats(
 
 @intrinsic
 def larger(_context: TypingContext, values: vector_types.FloatVector, others: vector_types.FloatVector) -> Intrinsic:
-    """Return the larger of each pair of lanes; the lane of ``others`` if either is NaN."""
+    """Return the larger number of each pair of lanes; if either is NaN, that of ``others``."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.select(builder.fcmp_ordered(">", *args), *args)
@@ -549,8 +549,8 @@ def store_transposed(
 
 @intrinsic
 def rounded(_context: TypingContext, values: vector_types.FloatVector, like: types.Type) -> Intrinsic:
-    """Return the values rounded and saturated to the type of ``like``, like
-    :func:`~penstock.kernels.cpu.convert.converted`.
+    """Return the values rounded and saturated to the type of ``like``, as by
+    :func:`~penstock.kernels.cpu.convert.converted`, but as floats.
 
     ``like`` is a float32, or an integer of at most 16 bits.
     """
@@ -574,7 +574,7 @@ def rounded(_context: TypingContext, values: vector_types.FloatVector, like: typ
         half, bits = all_lanes(float(below_half(np.float32))), (1 << number.bitwidth) - 1
         if not number.signed:
             whole = builder.fptosi(builder.fadd(inside, half), whole_kind)
-            # As it is, but the compiler sees that the number is small: stored as an integer, it is not converted back and forth.
+            # No bit changes, but the compiler sees that the number is small: stored as an integer, it is not converted back and forth.
             whole = builder.and_(whole, ir.Constant(whole_kind, [bits] * values.lanes))
         else:
             is_positive = builder.fcmp_ordered(">", inside, all_lanes(0.0))
@@ -589,7 +589,7 @@ def rounded(_context: TypingContext, values: vector_types.FloatVector, like: typ
 def store(
     _context: TypingContext, array: types.Array, index: types.Integer, values: vector_types.FloatVector
 ) -> Intrinsic:
-    """Assign ``array[index : index + lanes] = values`` of a contiguous array of float32, or of uint8, to which they are
+    """Assign ``array[index : index + lanes] = values``, for a contiguous array of float32, or of uint8, for which values are
     truncated.
     """
     element = element_of(array)
@@ -597,7 +597,7 @@ def store(
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer, stored = element_pointer(context, builder, array, args[0], args[1]), args[2]
         if isinstance(element, types.Integer):
-            # Converted through signed numbers, for which machines have an instruction.
+            # Converted to signed integers first, for which machines have an instruction.
             whole = builder.fptosi(stored, ir.VectorType(llvm.INT32, values.lanes))
             stored = builder.trunc(whole, ir.VectorType(context.get_data_type(element), values.lanes))
         builder.store(stored, builder.bitcast(pointer, stored.type.as_pointer()), align=element.bitwidth // 8)
@@ -610,7 +610,7 @@ def store(
 def store_pixels(
     _context: TypingContext, array: types.Array, index: types.Integer, channels: types.UniTuple
 ) -> Intrinsic:
-    """Store pixels from ``array[index]`` on, of a vector for each of three channels, as :func:`store` does."""
+    """Store pixels, given as one vector for each of three channels, from ``array[index]`` on, as :func:`store` does."""
     element = element_of(array)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -631,8 +631,8 @@ def store_pixels(
 def store_past_cache(
     _context: TypingContext, array: types.Array, index: types.Integer, values: vector_types.FloatVector
 ) -> Intrinsic:
-    """Assign ``array[index : index + lanes] = values`` of a contiguous array of float32, past the cache: for data
-    larger than caches. The index is a multiple of the vector's size; :func:`fence` comes last.
+    """Assign ``array[index : index + lanes] = values``, for a contiguous array of float32, past the cache: for outputs
+    larger than it. The address must be a multiple of the vector's size; call :func:`fence` after the last store.
     """
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -647,7 +647,7 @@ def store_past_cache(
 
 @intrinsic
 def fence(_context: TypingContext) -> Intrinsic:
-    """Make other threads see what :func:`store_past_cache` wrote before anything that is written from here on."""
+    """Make what :func:`store_past_cache` wrote visible to other threads before anything that is written after this."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, _args: Sequence[Value]) -> Value:
         if is_for_x86(context):
@@ -663,7 +663,7 @@ def fence(_context: TypingContext) -> Intrinsic:
 
 @intrinsic
 def total(_context: TypingContext, values: vector_types.FloatVector) -> Intrinsic:
-    """Return the sum of the lanes, a power of two of them: halves are added until one lane is left."""
+    """Return the sum of the lanes, whose number is a power of two: halves are added until one lane is left."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         left = args[0]

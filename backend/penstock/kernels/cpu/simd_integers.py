@@ -1,6 +1,6 @@
-"""SIMD vectors of integers in numba kernels, complementing those of floats in ``simd.py``, and words of bytes.
+"""SIMD vectors of integers in numba kernels, in addition to those of floats in ``simd.py``, and words of bytes.
 
-Bounds are not checked, and indices don't wrap around: kernels are responsible for those they use.
+Bounds are not checked, and negative indices do not wrap around: kernels are responsible for the indices that they use.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from penstock.kernels.cpu.code_generation import (
 from penstock.kernels.cpu.simd import element_of, element_pointer, interleaved
 
 GROUP = 16
-"""Lanes of int16 that AVX2 multiplies and packs at a time."""
+"""The number of lanes of int16 that AVX2 multiplies and packs at a time."""
 
 
 @literal_intrinsic
 def zeros(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
-    """Return a vector of zeros, int32."""
+    """Return a vector of zeros of int32."""
     vector = vector_types.IntVector(lanes.literal_value, 32)
     return vector(lanes), lambda _context, _builder, _signature, _args: ir.Constant(vector.parts, None)
 
 
 @literal_intrinsic
 def zeros_short(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
-    """Return a vector of zeros, int16."""
+    """Return a vector of zeros of int16."""
     vector = vector_types.IntVector(lanes.literal_value, 16)
     return vector(lanes), lambda _context, _builder, _signature, _args: ir.Constant(vector.parts, None)
 
@@ -59,8 +59,8 @@ def load(_context: TypingContext, array: types.Array, index: types.Integer, lane
 def load_alternate(
     _context: TypingContext, array: types.Array, index: types.Integer, lanes: types.Literal
 ) -> Intrinsic:
-    """Return ``array[index : index + lanes]`` of a contiguous array of uint8, as int16: every other one first, then
-    those between.
+    """Return ``array[index : index + lanes]`` of a contiguous array of uint8, as int16: every other element first, then the
+    elements between them.
     """
     vector = vector_types.IntVector(lanes.literal_value, 16)
     half = ir.VectorType(ir.IntType(16), vector.lanes // 2)
@@ -99,7 +99,7 @@ def _loaded(
 
 @intrinsic
 def widened(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic:
-    """Return int16 as int32."""
+    """Return lanes of int16 as int32."""
     vector = vector_types.IntVector(values.lanes, 32)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -111,7 +111,7 @@ def widened(_context: TypingContext, values: vector_types.IntVector) -> Intrinsi
 
 @intrinsic
 def narrowed(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic:
-    """Return int32 cut to int16."""
+    """Return lanes of int32 truncated to int16."""
     vector = vector_types.IntVector(values.lanes, 16)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -120,8 +120,8 @@ def narrowed(_context: TypingContext, values: vector_types.IntVector) -> Intrins
     return vector(values), generate
 
 
-# The lanes of two vectors of a group alternately, as the instructions expect them: from the lower half of each half, or
-# the upper.
+# Lanes of two vectors in turns, as AVX2's instructions need them: those of the lower half of each half of a vector, and those of the
+# upper half.
 _LOW = [x + k for start in (0, 8) for x in range(start, start + 4) for k in (0, GROUP)]
 _HIGH = [lane + 4 for lane in _LOW]
 
@@ -136,7 +136,7 @@ def _shuffled(builder: IRBuilder, first: Value, second: Value, lanes: Sequence[i
 
 
 def _concatenated(builder: IRBuilder, parts: list[Value]) -> Value:
-    """Return vectors of equal size, a power of two of them, one after the other."""
+    """Concatenate vectors of equal size, whose number is a power of two."""
     while len(parts) > 1:
         lanes = range(2 * parts[0].type.count)
         parts = [_shuffled(builder, *pair, lanes) for pair in zip(parts[::2], parts[1::2])]
@@ -144,30 +144,30 @@ def _concatenated(builder: IRBuilder, parts: list[Value]) -> Value:
 
 
 def _joined(builder: IRBuilder, vector: Value) -> Value:
-    """Return an :class:`vector_types.IntVector` as one of LLVM's vectors."""
+    """Return a :class:`vector_types.IntVector` as a single LLVM vector."""
     return _concatenated(builder, llvm.parts_of(builder, vector))
 
 
 def _groups(builder: IRBuilder, values: Value, lanes: int) -> list[Value]:
-    """Return a vector in groups of this many lanes."""
+    """Split a vector into groups of this many lanes."""
     starts = range(0, values.type.count, lanes)
     return [_shuffled(builder, values, values, range(start, start + lanes)) for start in starts]
 
 
 def pair_of(first: int, second: int) -> int:
-    """Return two factors of 16 bits as one number, for :func:`pair_products`."""
+    """Pack two factors of 16 bits into one number, for :func:`pair_products`."""
     return second << 16 | (first & 0xFFFF)
 
 
 def _two_factors(builder: IRBuilder, factors: Value, kind: ir.VectorType) -> list[Value]:
-    """Return the factors of a pair, each in all lanes of a vector of int32."""
+    """Return both factors of a pair, each in all lanes of a vector of int32."""
     sixteen = ir.Constant(llvm.INT32, 16)
     low = builder.ashr(builder.shl(factors, sixteen), sixteen)
     return [llvm.spread_lanes(builder, number, kind) for number in (low, builder.ashr(factors, sixteen))]
 
 
 def _multiplied(builder: IRBuilder, woven: Value, factors: Value) -> Value:
-    """Return the sums of products of two lanes of int16 each with a pair of factors, by AVX2."""
+    """Return the sums of products of each two adjacent lanes of int16 and a pair of factors, by AVX2."""
     half = ir.VectorType(llvm.INT32, GROUP // 2)
     weights = builder.bitcast(llvm.spread_lanes(builder, factors, half), woven.type)
     return _called(builder, "llvm.x86.avx2.pmadd.wd", half, woven, weights)
@@ -179,7 +179,7 @@ def pair_products(
 ) -> Intrinsic:
     """Return ``first * factor + second * other`` of int16, as int32, in an order of lanes that :func:`packed` undoes.
 
-    There is a multiple of 16 lanes; ``factors`` is the :func:`pair_of` two.
+    The number of lanes is a multiple of 16; ``factors`` is the :func:`pair_of` the two factors.
     """
     vector = vector_types.IntVector(first.lanes, 32)
 
@@ -201,7 +201,7 @@ def pair_products(
 
 @intrinsic
 def rounded_product(_context: TypingContext, values: vector_types.IntVector, factor: types.Integer) -> Intrinsic:
-    """Return ``values * factor / 32768``, rounded, of a multiple of 16 lanes of int16."""
+    """Return ``values * factor / 32768``, rounded, of int16; the number of lanes is a multiple of 16."""
 
     def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
         number = context.cast(builder, args[1], signature.args[1], types.int16)
@@ -228,7 +228,7 @@ def rounded_product(_context: TypingContext, values: vector_types.IntVector, fac
 @intrinsic
 def weighted_pairs(_context: TypingContext, values: vector_types.IntVector, factors: types.Integer) -> Intrinsic:
     """Return ``values[2 * i] * factor + values[2 * i + 1] * other`` of 16 lanes of int16, as int32; ``factors`` is the
-    :func:`pair_of` two.
+    :func:`pair_of` the two factors.
     """
     vector = vector_types.IntVector(values.lanes // 2, 32)
 
@@ -245,7 +245,7 @@ def weighted_pairs(_context: TypingContext, values: vector_types.IntVector, fact
 
 @intrinsic
 def pairs(_context: TypingContext, numbers: types.Integer) -> Intrinsic:
-    """Return a vector of 16 lanes of int16, which are two numbers in turns, the :func:`pair_of` them."""
+    """Return a vector of 16 lanes of int16 that contains two numbers in turns; ``numbers`` is the :func:`pair_of` them."""
     vector = vector_types.IntVector(GROUP, 16)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -262,7 +262,7 @@ def adjacent_products(
     """Return ``array[index + 2 * i] * factor + array[index + 2 * i + 1] * other`` of a contiguous array of uint8, as
     int32.
 
-    ``factors`` is the :func:`pair_of` two; ``lanes``, of ``i``, are a multiple of 8.
+    ``factors`` is the :func:`pair_of` the two factors; ``lanes``, the number of results, is a multiple of 8.
     """
     vector = vector_types.IntVector(lanes.literal_value, 32)
 
@@ -286,7 +286,7 @@ def adjacent_products(
 
 @intrinsic
 def packed(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic:
-    """Return int32 saturated to int16; the lanes are in the order of :func:`pair_products`, and get their order back."""
+    """Return int32 saturated to int16; lanes in the order of :func:`pair_products` are put into their original order."""
     vector = vector_types.IntVector(values.lanes, 16)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -303,7 +303,7 @@ def packed(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic
 
 @intrinsic
 def packed_halves(_context: TypingContext, first: vector_types.IntVector, second: vector_types.IntVector) -> Intrinsic:
-    """Return two vectors of 8 lanes of int32, saturated to int16: the lower halves of each, then the upper ones."""
+    """Return two vectors of 8 lanes of int32 as one, saturated to int16: the lower halves of both, then the upper halves."""
     vector = vector_types.IntVector(GROUP, 16)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -318,8 +318,8 @@ def packed_halves(_context: TypingContext, first: vector_types.IntVector, second
 
 
 def _packed_by_halves(builder: IRBuilder, first: Value, second: Value) -> Value:
-    """Return two vectors of 8 lanes of int32, saturated to int16 by AVX2: the lower halves of each, then the upper
-    ones.
+    """Return two vectors of 8 lanes of int32 as one, saturated to int16 by AVX2: the lower halves of both, then the upper
+    halves.
     """
     return _called(builder, "llvm.x86.avx2.packssdw", ir.VectorType(ir.IntType(16), GROUP), first, second)
 
@@ -347,7 +347,7 @@ def clear(_context: TypingContext, array: types.Array, index: types.Integer, cou
 def load_two(
     _context: TypingContext, array: types.Array, first: types.Integer, second: types.Integer, lanes: types.Literal
 ) -> Intrinsic:
-    """Return ``lanes`` elements from ``array[first]`` on, and as many from ``array[second]`` on, of a contiguous array
+    """Return ``lanes`` elements from ``array[first]`` on, followed by as many from ``array[second]`` on, of a contiguous array
     of int16.
     """
     vector = vector_types.IntVector(2 * lanes.literal_value, 16)
@@ -360,9 +360,9 @@ def load_two(
 
 
 def _rotated(builder: IRBuilder, vectors: list[Value], low: Sequence[int], high: Sequence[int]) -> list[Value]:
-    """Transpose matrices whose rows are the vectors: each step rotates the bits of an element's row and column by one.
+    """Transpose matrices whose rows are the vectors. Each step rotates the bits of each element's row and column by one.
 
-    ``low`` and ``high`` choose the lanes of two vectors in turns, from their lower and upper halves.
+    ``low`` and ``high`` select the lower and upper halves of two vectors, lane by lane in turns.
     """
     half = len(vectors) // 2
     for _ in range(half.bit_length()):
@@ -373,7 +373,7 @@ def _rotated(builder: IRBuilder, vectors: list[Value], low: Sequence[int], high:
 
 @intrinsic
 def transposed_pairs(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
-    """Transpose two matrices of 4 x 4 pairs of int16 at once: four vectors that hold a row of each, one after the
+    """Transpose two matrices of 4 x 4 pairs of int16 at once: each of four vectors holds a row of one matrix, then that of the
     other.
     """
 
@@ -399,12 +399,12 @@ def transpose_pixels(
     target: types.Array,
     place: types.Integer,
 ) -> Intrinsic:
-    """Transpose four pixels of three bytes in each of 16 rows, of contiguous arrays of uint8.
+    """Transpose four pixels of three bytes in each of 16 rows; arrays are contiguous uint8.
 
-    ``target[place + ((x // 2 * 3 + c) * 16 + y) * 2 + x % 2] = source[index + y * stride + x * 3 + c]``. Four bytes after the
+    ``target[place + ((x // 2 * 3 + c) * 16 + y) * 2 + x % 2] = source[index + y * stride + x * 3 + c]``. The four bytes after the
     pixels are read, too.
     """
-    # Two pixels of a channel are next to each other; the values after them fill the vector.
+    # Values of two pixels of a channel are adjacent; the bytes after the pixels fill the vector.
     order = [x * 3 + c for first in (0, 2) for c in range(3) for x in (first, first + 1)] + [12, 13, 14, 15]
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -437,10 +437,10 @@ def store_transposed(
     second_stride: types.Integer,
     columns: types.UniTuple,
 ) -> Intrinsic:
-    """Store two matrices of 8 x 8, saturated to uint8, from eight vectors that hold a column of each, one after the
+    """Store two matrices of 8 x 8, saturated to uint8: each of eight vectors holds a column of one matrix, then that of the
     other.
 
-    The rows of the first begin at ``array[first]``, and those of the second at ``array[second]``.
+    The rows of the first matrix begin at ``array[first]``, ``first_stride`` apart, and those of the second at ``array[second]``.
     """
     kind = ir.VectorType(llvm.BYTE, 2 * GROUP)
     # Bytes of two vectors in turns, from the lower half of each half.
@@ -481,10 +481,10 @@ def store_corners(
     columns: types.UniTuple,
     size: types.Literal,
 ) -> Intrinsic:
-    """Store the upper left ``size`` x ``size`` (1, 2 or 4) of two matrices of 4 x 4, saturated to uint8.
+    """Store the upper left ``size`` x ``size`` (1, 2 or 4) elements of two matrices of 4 x 4, saturated to uint8.
 
-    ``columns`` are two vectors of int16: the first holds columns 0 and 1 of the first matrix, then of the second; the other one
-    holds columns 2 and 3. Rows begin as in :func:`store_transposed`.
+    ``columns`` are two vectors of int16: one holds columns 0 and 1 of the first matrix, then those of the second; the other
+    holds columns 2 and 3 likewise. Rows are placed as by :func:`store_transposed`.
     """
     lanes = [half + 4 * x + y for half in (0, GROUP) for y in range(4) for x in range(4)]
     extent = size.literal_value
@@ -506,7 +506,7 @@ def store_corners(
 
 
 def _saturated(context: TargetContext, builder: IRBuilder, first: Value, second: Value) -> Value:
-    """Return two vectors of 16 numbers, saturated to uint8: the lower halves of each, then the upper ones."""
+    """Return two vectors of 16 numbers as one, saturated to uint8: the lower halves of both, then the upper halves."""
     if has_features(context, "avx2"):
         return _called(builder, "llvm.x86.avx2.packuswb", ir.VectorType(llvm.BYTE, 2 * GROUP), first, second)
     parts = [_groups(builder, _as_bytes(builder, values), GROUP // 2) for values in (first, second)]
@@ -532,7 +532,7 @@ def _store(builder: IRBuilder, pointer: Value, values: Value) -> None:
 def store_rows(
     _context: TypingContext, array: types.Array, index: types.Integer, stride: types.Integer, rows: types.UniTuple
 ) -> Intrinsic:
-    """Store vectors, saturated, in a contiguous array of uint8, ``stride`` elements apart."""
+    """Store vectors, saturated to uint8, in a contiguous array, at a distance of ``stride`` elements."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
@@ -545,7 +545,7 @@ def store_rows(
 
 
 _PIXELS = 32
-"""Those that :func:`store_alternate_pixels` stores."""
+"""The number of pixels that :func:`store_alternate_pixels` stores."""
 
 
 @intrinsic
@@ -572,12 +572,12 @@ def store_alternate_pixels(
 
 
 def _store_by_blends(builder: IRBuilder, pointer: Value, planes: Sequence[Value]) -> None:
-    """Store alternate pixels by AVX2's instructions, which permute bytes within 128 bits only: 16 pixels each."""
+    """Store alternate pixels, 16 at a time, by AVX2's instructions, which permute bytes only within 128 bits."""
     kind, half = ir.VectorType(llvm.BYTE, _PIXELS), _PIXELS // 2
     spread = []
     for c, plane in enumerate(planes):
         saturated = _called(builder, "llvm.x86.avx2.packuswb", kind, *_groups(builder, plane, GROUP))
-        # Every third of the 48 bytes of 16 pixels belongs to this channel: move them to 16 bytes.
+        # Every third of the 48 bytes of 16 pixels belongs to this channel: its values are moved to their positions modulo 16.
         lanes = [0] * half
         for x in range(half):
             lanes[(3 * x + c) % half] = x // 2 + x % 2 * half // 2
@@ -620,8 +620,8 @@ def copy_chunk(
     length: types.Literal,
     sought: types.Integer,
 ) -> Intrinsic:
-    """Assign ``target[place : place + length] = source[index : index + length]`` of uint8; return how many of them
-    precede ``sought``.
+    """Assign ``target[place : place + length] = source[index : index + length]`` of uint8; return the number of elements
+    before the first ``sought``.
     """
 
     def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
@@ -630,7 +630,7 @@ def copy_chunk(
         number = context.cast(builder, args[5], signature.args[5], types.uint8)
         found = builder.icmp_unsigned("==", values, llvm.spread_lanes(builder, number, values.type))
         bits = builder.zext(builder.bitcast(found, ir.IntType(length.literal_value)), llvm.INT64)
-        # A sentinel bit, found if no other one is set.
+        # A sentinel bit, which is found if no other one is set.
         bits = builder.or_(bits, ir.Constant(llvm.INT64, 1 << length.literal_value))
         return builder.cttz(bits, ir.Constant(ir.IntType(1), 1))
 
@@ -671,7 +671,7 @@ def transpose_block(
 
 @intrinsic
 def any_lane(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic:
-    """Return the lanes joined by "or"."""
+    """Return the bitwise "or" of all lanes."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         vector = _joined(builder, args[0])
@@ -695,7 +695,7 @@ def load_word(_context: TypingContext, array: types.Array, index: types.Integer)
 
 @intrinsic
 def leading_zeros(_context: TypingContext, word: types.Integer) -> Intrinsic:
-    """Return how many of the highest bits of a 64-bit word are zeros."""
+    """Return the number of zero bits above the highest set bit of a 64-bit word."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
@@ -705,7 +705,7 @@ def leading_zeros(_context: TypingContext, word: types.Integer) -> Intrinsic:
 
 @intrinsic
 def trailing_zeros(_context: TypingContext, word: types.Integer) -> Intrinsic:
-    """Return how many of the lowest bits of a 64-bit word are zeros."""
+    """Return the number of zero bits below the lowest set bit of a 64-bit word."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
@@ -715,7 +715,7 @@ def trailing_zeros(_context: TypingContext, word: types.Integer) -> Intrinsic:
 
 @intrinsic
 def count_bits(_context: TypingContext, word: types.Integer) -> Intrinsic:
-    """Return how many bits of a 64-bit word are set."""
+    """Return the number of set bits of a 64-bit word."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.ctpop(args[0])
@@ -725,11 +725,11 @@ def count_bits(_context: TypingContext, word: types.Integer) -> Intrinsic:
 
 @literal_intrinsic
 def gather_bits(_context: TypingContext, words: types.UniTuple, order: types.Literal) -> Intrinsic:
-    """Return a vector of 16 lanes of int16, of bits from words of 64: the lowest bits of lanes from the first word, and
-    so on.
+    """Return a vector of 16 lanes of int16, whose bits come from 64-bit words: bit 0 of all lanes from the first word, bit 1 from the
+    second, and so on.
 
     Args:
-        words: those for the first half of the lanes, then as many for the second.
+        words: the words for the first half of the lanes, then as many for the second half.
         order: for each lane of a half, the position of its bit in a word, as the bytes of a number, the lowest first.
     """
     vector, levels = vector_types.IntVector(GROUP, 16), words.count // 2
@@ -758,7 +758,7 @@ def gather_bits(_context: TypingContext, words: types.UniTuple, order: types.Lit
 def with_first_lanes(
     _context: TypingContext, values: vector_types.IntVector, first: types.Integer, second: types.Integer
 ) -> Intrinsic:
-    """Return a vector of int16 with other numbers in the first lane, and in the first of its second half."""
+    """Return a vector of int16 with ``first`` in its first lane and ``second`` in the first lane of its second half."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         vector = _joined(builder, args[0])
@@ -771,7 +771,7 @@ def with_first_lanes(
 
 @intrinsic
 def rarely(_context: TypingContext, condition: types.Boolean) -> Intrinsic:
-    """Return the condition; the branch for it is placed where the other code does not have to jump over it."""
+    """Return the condition, and let the compiler place the branch for it out of the way of other code, as it is rarely true."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return _called(builder, "llvm.expect.i1", args[0].type, args[0], ir.Constant(args[0].type, 0))
@@ -781,7 +781,7 @@ def rarely(_context: TypingContext, condition: types.Boolean) -> Intrinsic:
 
 @intrinsic
 def put(_context: TypingContext, array: types.Array, index: types.Integer, value: types.Integer) -> Intrinsic:
-    """Assign ``array[index] = value`` of a contiguous array of integers; higher bits are dropped."""
+    """Assign ``array[index] = value`` in a contiguous array of integers; higher bits are dropped."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         place = context.cast(builder, args[1], index, types.intp)

@@ -1,4 +1,4 @@
-"""Digests of everything that a kernel's compiled code depends on: its source and all that it refers to."""
+"""Digests of everything on which a kernel's compiled code depends: its source, and all that it refers to."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from penstock.kernels.cpu.deferred import DeferredFunction, DeferredIntrinsic, D
 
 _PACKAGE = __name__.partition(".")[0]
 Function = Callable[..., Any]
-"""A function in Python."""
+"""A Python function."""
 
 
 class Compilable(Protocol):
-    """A function that is compiled."""
+    """A function that can be compiled."""
 
     @property
     def name(self) -> str:
-        """The name by which libraries know it."""
+        """The name by which libraries identify it."""
 
     @property
     def py_func(self) -> Function:
-        """The function in Python."""
+        """The Python function."""
 
     @property
     def targetoptions(self) -> dict[str, object]:
@@ -37,18 +37,18 @@ class Compilable(Protocol):
 
     @property
     def digest(self) -> str:
-        """The digest of everything that the function's code depends on."""
+        """The digest of everything on which the function's compiled code depends."""
 
 
 def digest_of(function: Function, options: object = None) -> str:
-    """Return a digest of the code of a function and of the functions and constants that it refers to, by any number of
-    steps.
+    """Return a digest of the code of a function, and of the functions and constants to which it refers, directly or
+    indirectly.
 
     It is the same in every process of one version of Python, whatever the version of NumPy.
 
     Args:
         function: the Python function.
-        options: its compilation's options.
+        options: the options with which it is compiled.
     """
     found: dict[str, bytes] = {}
     _visit(function, found)
@@ -71,7 +71,7 @@ def _visit(function: Function, found: dict[str, bytes]) -> None:
 
 def _name_of(function: Function) -> str:
     code = function.__code__
-    # Functions that are made in a function differ by the values in their closures.
+    # Functions made by the same function differ in the values in their closures.
     closed = b"".join(_constant(cell.cell_contents)[0] for cell in function.__closure__ or ())
     return (
         f"{function.__module__}:{function.__qualname__}:{code.co_firstlineno}:{hashlib.sha256(closed).hexdigest()[:8]}"
@@ -85,7 +85,7 @@ def _own(function: Function) -> tuple[bytes, tuple[Function, ...]]:
     values = [function.__defaults__, *(cell.cell_contents for cell in function.__closure__ or ())]
     for code in _codes(function.__code__):
         digest.update(repr((code.co_code, code.co_names, code.co_varnames, code.co_freevars)).encode())
-        # The documentation is a constant, too, and does not matter.
+        # Strings are left out, as the docstring is a constant, too.
         constants = [constant for constant in code.co_consts if not isinstance(constant, (CodeType, str))]
         values += constants, [function.__globals__[name] for name in code.co_names if name in function.__globals__]
     for value in values:
@@ -96,7 +96,7 @@ def _own(function: Function) -> tuple[bytes, tuple[Function, ...]]:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield a function's code, and that of functions in it."""
+    """Yield the code of a function and of the functions nested in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -104,7 +104,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _constant(value: object) -> tuple[bytes, list[Function]]:
-    """Return a text for a value that a function refers to, and the functions that it is or contains."""
+    """Return a text for a value to which a function refers, and the functions that it is or contains."""
     if isinstance(value, DeferredIntrinsic):
         return b"intrinsic", [value.function]
     if isinstance(value, DeferredModule):
@@ -139,12 +139,12 @@ def _constant(value: object) -> tuple[bytes, list[Function]]:
 
 
 def _is_ours(function: FunctionType) -> bool:
-    """Return whether a function is neither Python's nor a library's; those only change with their versions."""
+    """Return whether a function belongs to this package; others change only with the versions of Python and libraries."""
     return function.__module__.partition(".")[0] == _PACKAGE or function.__module__ == "__main__"
 
 
 @functools.cache
 def _of_module(name: str) -> bytes:
-    """Return a module's name; for one of this package also its file."""
+    """Return a module's name; for a module of this package, the contents of its file."""
     spec = importlib.util.find_spec(name) if name.startswith(f"{_PACKAGE}.") else None
     return name.encode() if spec is None or spec.origin is None else Path(spec.origin).read_bytes()

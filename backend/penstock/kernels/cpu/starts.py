@@ -1,4 +1,4 @@
-"""Drawing where windows start."""
+"""Random starts of windows."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def draw_starts(
     starts: np.ndarray,
     always: bool,
 ) -> None:
-    """Draw a start from each range, which includes its ends; a range of one number draws only with ``always``.
+    """Draw a start from each range, ends included; without ``always``, a range of one number takes no draw.
 
     Args:
         key, streams, start: the random streams of the samples.
         lows, highs: int64 of shape (samples, axes).
-        starts: int64 of the same shape; output.
+        starts: filled; int64 of the same shape.
     """
     for i in range(len(streams)):
         n = start

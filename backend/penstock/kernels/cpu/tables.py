@@ -1,4 +1,4 @@
-"""The parameters from which the GPU computes filter tables, for many images in one call."""
+"""The parameters from which a GPU computes filter tables, for many images in one call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.kernels.cpu.options import brief, inner, kernel
 
-# How the first tap of an output position is chosen.
+# How the first tap of an output position is determined.
 NEAREST_COLUMN, NEAREST_ROW, WITHIN_RADIUS, FROM_ORIGIN = range(4)
 _NEAREST, _GAUSSIAN = 0, 5
 
@@ -18,7 +18,7 @@ def gaussian_window(start: float, step: float, width: float) -> tuple[np.float32
     """Return the start of the window of output position 0, the step to the next one, and the number of taps."""
     half, last = np.float32(0.5), np.float32(64)
     deviation = np.float32(np.float64(np.float32(np.float32(width) * half)) / math.sqrt(2.0))
-    # Entries of the filter's table for an input sample.
+    # The number of entries in the filter's table per input sample.
     scale = np.float32(last / max(np.float32(1), np.float32(np.float32(4 * math.sqrt(2.0)) * deviation)))
     single_step = np.float32(step)
     anchor = np.float32(np.float32(last * half) / scale)
@@ -35,7 +35,7 @@ def _fill_axis(
     filters: np.ndarray,
     max_support: float,
 ) -> None:
-    """Fill the descriptors of one axis, without the offsets of its tables; ``last``: this axis is the width."""
+    """Fill in the descriptors of one axis, except the offsets of its tables; ``last``: whether the axis is the width."""
     size_in, size_out, start, end, kinds, first, count, mirrored = plans
     for i in range(len(kinds)):
         row, own = rows[i], filters[kinds[i]]
@@ -66,7 +66,7 @@ def _fill_axis(
 
 @inner
 def _are_alike(rows: np.ndarray) -> bool:
-    """Return whether all have the same tables."""
+    """Return whether all descriptors have the same table."""
     one = rows[0]
     for i in range(1, len(rows)):
         row = rows[i]
@@ -83,7 +83,7 @@ def _are_alike(rows: np.ndarray) -> bool:
 
 @kernel
 def _place(rows: np.ndarray, starts: int, weights: int) -> tuple[int, int]:
-    """Set the offsets of consecutive tables; return those of the next one."""
+    """Set the offsets of consecutive tables; return the offsets after the last one."""
     for i in range(len(rows)):
         rows[i].starts, rows[i].weights = starts, weights
         starts += rows[i].outputs
@@ -93,7 +93,7 @@ def _place(rows: np.ndarray, starts: int, weights: int) -> tuple[int, int]:
 
 @inner
 def read_range(row: np.record) -> tuple[int, int]:
-    """Return the begin and end of the largest range of input positions that an axis reads; from the descriptor of its
+    """Return the begin and end of an upper bound of the range of input positions that an axis reads, from the descriptor of its
     table.
     """
     size, taps, used = int(row.size), int(row.taps), int(row.used)
@@ -104,7 +104,7 @@ def read_range(row: np.record) -> tuple[int, int]:
         origin, step = np.float64(row.origin), np.float64(row.single_step)
         if row.kind != FROM_ORIGIN:
             origin += step / 2
-    # Some positions are computed in single precision, where errors add up from one output position to the next.
+    # Some positions are computed in single precision, and errors add up from one output position to the next.
     slack = 2 + int(max(number, other) * size) // (1 << 22)
     low = math.floor(origin + min(step * number, step * other)) - slack
     high = math.ceil(origin + max(step * number, step * other)) + slack
@@ -121,16 +121,16 @@ def plan_tables(
     max_support: float,
     copied: int,
 ) -> tuple[int, int, int, int]:
-    """Fill the descriptors of both axes' tables. If all images are alike along an axis, they share one table.
+    """Fill in the descriptors of both axes' tables. If all images have the same table along an axis, they share it.
 
     Args:
-        rows: an array to fill with the descriptors of the heights' tables, then those of the widths'; room for two per
+        rows: filled with the descriptors of the heights' tables, then those of the widths' tables; with room for two per
             image.
         vertical, horizontal: size_in, size_out, start, end, kinds, first, count and mirrored of `resize_shapes.AxisPlans`.
-        antialias: whether to antialias, for both axes.
-        filters: ``support``, ``entries`` and ``values`` of each filter; those without entries are triangles.
-        max_support: the widest radius.
-        copied: floats before the weights.
+        antialias: whether to antialias, for each axis.
+        filters: ``support``, ``entries`` and ``values`` of each filter; filters without entries are triangles.
+        max_support: the largest radius.
+        copied: the number of floats before the weights.
 
     Returns:
         The numbers of tables of heights, of tables of widths, of starts, and of weights.

@@ -11,7 +11,7 @@ from penstock.kernels.cpu.options import kernel
 
 @kernel
 def _value(distance: float, table: np.ndarray, per_unit: float) -> float:
-    """Return the filter at a distance: a triangle if the table is empty, otherwise interpolated between its entries."""
+    """Return the filter's value at a distance: a triangle if the table is empty, otherwise interpolated between its entries."""
     if not table.size:
         return max(1.0 - distance, 0.0)
     position = min(distance * per_unit, table.size - 1.0)
@@ -34,7 +34,7 @@ def fill_taps(
     starts: np.ndarray,
     weights: np.ndarray,
 ) -> int:
-    """Fill a table of taps; those outside ``[0, size)`` are added to those at the edges.
+    """Fill a table of taps; taps outside ``[0, size)`` are added to those at the edges.
 
     Args:
         start, step: the start of the region in the input, and the distance from one output position to the next.
@@ -42,10 +42,10 @@ def fill_taps(
         size: the input's size.
         width: the filter's width, in input samples per unit of its distance.
         radius: the filter's radius, in input samples.
-        firsts: the first tap of each output position; empty: those within the radius.
-        count: taps per output position.
-        table, per_unit: the filter's values from 0 until they vanish, and their number per unit; empty: a triangle.
-        starts: filled, int32 of shape (n,).
+        firsts: the first tap of each output position; empty: the first tap within the radius.
+        count: the number of taps per output position.
+        table, per_unit: the filter's values from distance 0 until they vanish, and their number per unit; empty: a triangle.
+        starts: filled with the first input position of each output, int32 of shape (n,).
         weights: filled, float32 of shape (n, taps).
 
     Returns:

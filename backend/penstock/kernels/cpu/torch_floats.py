@@ -1,6 +1,6 @@
 """Resampling of float32 with the rounding of PyTorch's kernels on machines with FMA.
 
-The order of operations, and which of them are fused, are those that the compiler chose for PyTorch's loops, determined
+The order of operations, and the choice of those that are fused, are those of the compiler that built PyTorch; they were determined
 by comparing results.
 """
 
@@ -17,14 +17,14 @@ from penstock.kernels.cpu.simd import at, fused, load, pointer, store, turn_floa
 from penstock.kernels.cpu.simd_integers import put
 from penstock.kernels.reference_filters import TORCH_SMALL
 
-# The number of cached tables: images often have the same sizes, and an image has two for each channel.
+# The number of cached tables: images often have the same sizes, and each image has two for each channel.
 _TABLES = 64
 _ONE, _HALF = np.float32(1.0), np.float32(0.5)
 
 
 @inner
 def _near(x: np.float32, a: np.float32) -> np.float32:
-    """Return the cubic convolution up to a distance of one."""
+    """Return the value of the cubic convolution kernel at a distance of up to one."""
     return fused(a + np.float32(2.0), x, -(a + np.float32(3.0))) * x * x + _ONE
 
 
@@ -44,7 +44,7 @@ def _widened_filter(x: np.float32, cubic: bool) -> np.float32:
 
 @kernel
 def widened_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return where taps begin, how many there are, and their weights, with antialiasing."""
+    """Return the first tap of each output, the number of taps, and their weights, with antialiasing."""
     scale = np.float32(np.float32(size) / np.float32(outputs))
     half = 2.0 if cubic else 1.0
     reach = np.float32(half * np.float64(scale)) if scale >= _ONE else np.float32(half)
@@ -103,7 +103,7 @@ def neighbour_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np
 def _sum_widened(
     flat: types.CPointer, place: int, step: int, weights: types.CPointer, first: int, count: int
 ) -> np.float32:
-    """Sum taps: those after the first are multiplied, then added, in groups of four; the remaining ones are fused."""
+    """Sum taps: those after the first are multiplied, then added, in groups of four; for the remaining ones, this is fused."""
     total = at(flat, place) * at(weights, first)
     apart = 1 + (count - 1) // 4 * 4
     for k in range(1, apart):
@@ -115,7 +115,7 @@ def _sum_widened(
     return total
 
 
-# Numbers that are summed at a time, and rows that are transposed for that.
+# The number of adjacent values that are summed at a time, and of rows that are transposed for that.
 _LANES = 16
 
 
@@ -130,7 +130,7 @@ def _sum_lanes(
     target: types.CPointer,
     end: int,
 ) -> None:
-    """Same as :func:`_sum_widened`, for as many adjacent numbers as a vector has lanes."""
+    """Same as :func:`_sum_widened`, for ``_LANES`` adjacent values."""
     total = load(flat, place, _LANES) * at(weights, first)
     apart = 1 + (count - 1) // 4 * 4
     for k in range(1, apart):
@@ -180,7 +180,7 @@ def _turn(
     end: int,
     spacing: int,
 ) -> None:
-    """Transpose (rows, columns), which are ``stride`` apart from ``place`` on, to rows ``spacing`` apart from ``end``
+    """Transpose a matrix (rows, columns), whose rows are ``stride`` apart from ``place`` on, to rows ``spacing`` apart from ``end``
     on.
     """
     whole, y = rows if min(rows, columns) >= 8 else 0, 0
@@ -205,12 +205,12 @@ def resample_widened(
     scratch: np.ndarray,
     target: np.ndarray,
 ) -> None:
-    """Resample the middle axis of source (outer, n, inner) -> target (outer, m, inner).
+    """Resample the middle axis of source (outer, n, inner) to target (outer, m, inner).
 
     Args:
-        scratch: float32 of shape (_LANES * (n + m) * inner,); only used where ``inner`` is less than ``_LANES``.
+        scratch: float32 of shape (_LANES * (n + m) * inner,); used only if ``inner`` is less than ``_LANES``.
     """
-    # Addresses, since numba counts references to arrays for each call.
+    # Pointers, since numba counts references to arrays in each call.
     flat, ends, columns = pointer(source.ravel()), pointer(target.ravel()), pointer(scratch)
     outer, size, inner = source.shape
     width, turned_width = size * inner, starts.size * inner
@@ -218,7 +218,7 @@ def resample_widened(
         for o in range(outer):
             _sum_rows(flat, o * width, starts, counts, weights, inner, ends, o * turned_width)
         return
-    # Rows are transposed, so that a vector has a number of each.
+    # Rows are transposed, so that a vector contains one value of each.
     sums, table, taps = width * _LANES, pointer(weights.ravel()), weights.shape[1]
     for first in range(0, outer, _LANES):
         rows = min(outer - first, _LANES)
@@ -232,7 +232,7 @@ def resample_widened(
 
 @kernel
 def resample_neighbours(source: np.ndarray, positions: np.ndarray, weights: np.ndarray, target: np.ndarray) -> None:
-    """Resample like :func:`resample_widened`, from neighbours: the second one is multiplied first."""
+    """Resample as :func:`resample_widened`, but from neighbours: the product of the second one comes first."""
     taps = positions.shape[1]
     for o in range(source.shape[0]):
         for i in range(len(positions)):
@@ -253,7 +253,7 @@ def resample_four(
     column_weights: np.ndarray,
     target: np.ndarray,
 ) -> None:
-    """Resample from four neighbours at once, by products of both axes' weights: source (H, W, C) -> target (h, w, C)."""
+    """Resample from four neighbours at once, with products of both axes' weights: source (H, W, C) to target (h, w, C)."""
     for y in range(len(rows)):
         for x in range(len(columns)):
             w = row_weights[y, 0] * column_weights[x, 0], row_weights[y, 0] * column_weights[x, 1]

@@ -1,7 +1,7 @@
-"""Images of bytes, resampled as PyTorch resamples their values, which are float32, without antialiasing.
+"""Resampling of uint8 images as PyTorch resamples their values, which are float32, without antialiasing.
 
-Float images are never in memory: for each needed row, values are computed, and resampled along the row, once; results
-are made of two or four such rows. The sums are those of ``kernels/cpu/torch_floats.py``, in the same order.
+The float image is never in memory as a whole: for each row that is needed, values are computed and resampled along the row, once;
+an output row is computed from two or four such rows. Sums are those of ``kernels/cpu/torch_floats.py``, in the same order.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from penstock.kernels.cpu.simd import at, fence, fused, load, load_pixels, point
 from penstock.kernels.cpu.torch_floats import neighbour_taps
 
 LEAST = LANES
-"""Images are at least so wide, before and after."""
+"""The minimum width of images, before and after resampling."""
 _NO_PLANES, _NO_PIXELS = np.empty((0, 0, 0), np.float32), np.empty((0, 0, 0), np.uint8)
 _AS_THEY_ARE = np.array([[1, 0, 1, 0]] * 3, np.float32)
-# Values in this many pixels, after which the factors of three channels repeat.
+# The number of values after which the factors repeat: those of ``LANES`` pixels of three channels.
 _PERIOD = 3 * LANES
-# A pixel is loaded and stored with one extra number.
+# The number of values with which a pixel is loaded and stored, one more than it has.
 _PIXEL = 4
-# Added to a number and subtracted again, it removes the number's fraction, as larger numbers have none in single precision.
+# Adding this number and subtracting it again rounds to an integer, as larger numbers have no fraction in single precision.
 _ROUNDER = np.float32(1 << 23)
 
 
@@ -30,7 +30,7 @@ _ROUNDER = np.float32(1 << 23)
 def _compute_values(
     pixels: types.CPointer, start: int, size: int, spread: types.CPointer, divides: bool, line: types.CPointer
 ) -> None:
-    """Compute the values of a row of ``size`` bytes, in their order."""
+    """Compute the values of a row of ``size`` bytes, in the order of the bytes."""
     x = 0
     while x < size:
         # The last vectors overlap the previous ones.
@@ -47,7 +47,7 @@ def _compute_values(
 def _take_neighbours(
     line: types.CPointer, columns: types.CPointer, width: int, held: types.CPointer, place: int, stride: int
 ) -> None:
-    """Take each column's two neighbours, in rows ``stride`` apart."""
+    """Copy the two neighbours of each column, to two rows ``stride`` apart."""
     for x in range(width):
         store(held, place, load(line, at(columns, 2 * x), _PIXEL))
         store(held, place + stride, load(line, at(columns, 2 * x + 1), _PIXEL))
@@ -64,7 +64,7 @@ def _sum_neighbours(
     held: types.CPointer,
     place: int,
 ) -> None:
-    """Compute the sums of each column's two or four neighbours: the second one is multiplied first."""
+    """Compute the sum of each column's two or four neighbours; the product of the second one comes first."""
     for first in range(0, width * taps, taps):
         total = load(line, at(columns, first + 1), _PIXEL) * at(weights, first + 1)
         total = fused(load(line, at(columns, first), _PIXEL), at(weights, first), total)
@@ -85,7 +85,7 @@ def _mix_at_once(
     weights: types.CPointer,
     line: types.CPointer,
 ) -> None:
-    """Mix the neighbours in two rows, at ``first`` and ``second``, by the products of both axes' weights."""
+    """Interpolate between the neighbours in two rows, at ``first`` and ``second``, by products of both axes' weights."""
     for x in range(0, stride, LANES):
         left, right = load(weights, x, LANES), load(weights, stride + x, LANES)
         total = load(held, first + stride + x, LANES) * (right * above)
@@ -97,7 +97,7 @@ def _mix_at_once(
 
 @inner
 def _mix(held: types.CPointer, places: np.ndarray, weights: np.ndarray, stride: int, line: types.CPointer) -> None:
-    """Mix two or four rows, at ``places``, into one."""
+    """Combine two or four rows, at ``places``, into one."""
     for x in range(0, stride, LANES):
         total = load(held, places[1] + x, LANES) * weights[1]
         total = fused(load(held, places[0] + x, LANES), weights[0], total)
@@ -145,7 +145,7 @@ def _prepare_rows(
     held: np.ndarray,
     known: np.ndarray,
 ) -> None:
-    """Make ``held`` hold each wanted row's values, row ``r`` at ``r % len(held)``; ``known`` says which rows it already
+    """Fill ``held`` with the values of each wanted row, row ``r`` at ``r % len(held)``; ``known``: the numbers of the rows it already
     holds.
     """
     width = 3 * image.shape[1]
@@ -187,15 +187,15 @@ def _resample(
 
     Args:
         image: uint8 of shape (H, W, 3), contiguous, at least ``LEAST`` wide.
-        factors: the factors by which values are computed, none of them rounded to bfloat16: see
+        factors: the factors from which values are computed, none of them rounded to bfloat16; see
             ``_normalizing.factors_of``.
         rows, row_weights, columns, weights: the neighbours of each row and column, and their weights.
-        at_once: whether four neighbours are summed at once, by the products of weights, not along one axis after the other.
+        at_once: whether four neighbours are summed at once, by products of weights, instead of along one axis after the other.
         planes: float32 of shape (3, h, w), contiguous, or of (0, 0, 0).
         pixels: uint8 of shape (h, w, 3), contiguous, or of (0, 0, 0).
     """
     taps, width, size = rows.shape[1], len(columns), 3 * len(columns)
-    # Vectors may reach beyond the ends of rows.
+    # Vectors may extend beyond the ends of rows.
     stride = (size + LANES) // LANES * LANES
     held = np.zeros((taps, stride * (2 if at_once else 1)), np.float32)
     known = np.full(taps, -1, np.int64)
@@ -237,6 +237,6 @@ def resample_to_planes(image: np.ndarray, factors: np.ndarray, cubic: bool, plan
 
 
 def resample_rounded(image: np.ndarray, cubic: bool, pixels: np.ndarray) -> None:
-    """Resample an image (H, W, 3), contiguous, as float32, and round that to uint8 (h, w, 3), contiguous."""
+    """Resample an image (H, W, 3), contiguous, as float32, and round the results to uint8 (h, w, 3), contiguous."""
     rows, columns = (neighbour_taps(*extents, cubic) for extents in zip(image.shape[:2], pixels.shape[:2]))
     _resample(image, _AS_THEY_ARE, *rows, *columns, not cubic, _NO_PLANES, pixels)

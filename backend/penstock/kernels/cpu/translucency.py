@@ -1,4 +1,4 @@
-"""Premultiplying by alpha, and the inverse, in Pillow's arithmetic (`Convert.c`)."""
+"""Multiplication of channels by alpha, and the inverse, in Pillow's arithmetic (`Convert.c`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.kernels.cpu.options import kernel
 
 @kernel
 def _premultiply(pixels: np.ndarray, result: np.ndarray) -> None:
-    """Premultiply the channels of (n, C) by the last one, its alpha."""
+    """Multiply the channels of pixels (n, C) by the last one, their alpha."""
     last = pixels.shape[1] - 1
     for i in range(len(pixels)):
         alpha = np.uint32(pixels[i, last])

@@ -1,7 +1,7 @@
-"""Sums along dimensions on the CPU, in single precision and in DALI's order, so that they are equal to the bit.
+"""Sums along dimensions on the CPU, in single precision and in DALI's order, so that they are equal to DALI's bit for bit.
 
-Elements are summed from first to last in groups of at most 32, and the groups' sums pairwise: each half of the elements, and then
-both. Of several dimensions, the last are summed first.
+Elements are summed one after the other in groups of at most 32, and the sums of groups pairwise: each half of the elements, and then
+both halves. If several dimensions are summed, the last ones come first.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from penstock.kernels.cpu.parts import elements_at
 from penstock.kernels.cpu.simd import load, store, store_transposed, zeros
 
 _GROUP = 32
-# Up to here, integers and their sums are exact in single precision.
+# Integers up to this number are exact in single precision.
 _EXACT = 1 << 24
-# The largest number of neighbours whose sums stay in registers.
+# The largest number of adjacent elements whose sums stay in registers.
 _LANES = 4
 _SUM, _SQUARES, _DEVIATIONS = range(3)
-# Groups of numbers that are summed side by side, and numbers from which that pays off.
+# The number of groups of numbers that are summed side by side, and the minimum number of numbers for which that pays off.
 _GROUPS_ABREAST, _MIN_NUMBERS_IN_LANES = 16, 1024
-# The fewest sums of exact groups that are computed side by side.
+# The minimum number of exact sums that are computed side by side.
 _ABREAST = 64
-# How many rows of up to _LANES elements are summed side by side; groups of squares have few.
+# The number of rows of up to _LANES elements that are summed side by side; groups of squares have few rows.
 _ROWS_ABREAST, _ROWS_OF_SQUARES_ABREAST = 64, 16
-# The most bytes whose sum fits into 16 bits.
+# The largest number of bytes whose sum always fits into 16 bits.
 _NARROW_ROWS = 256
 
 
 @kernel
 def _split(count: int, group: int) -> np.ndarray:
-    """Return the sizes of the groups, in order: a power of two of them, some of which may be empty."""
+    """Return the sizes of the groups, in order; their number is a power of two, and some may be empty."""
     sizes = np.array([count])
     while sizes.max() > group:
         halves = np.empty(2 * sizes.size, np.int64)
@@ -49,7 +49,7 @@ def _split(count: int, group: int) -> np.ndarray:
 
 @kernel
 def _join(sums: np.ndarray, inner: int, target: np.ndarray) -> None:
-    """Add neighbouring groups until one is left: sums (groups, lanes) -> target (inner)."""
+    """Add adjacent groups until one is left: sums (groups, lanes) to target (inner)."""
     count = sums.shape[0]
     while count > 1:
         count >>= 1
@@ -72,7 +72,7 @@ def _term(value: np.number, terms: int, centre: np.float32) -> np.float32:
 
 @kernel
 def _sum_rows(source: np.ndarray, first: int, count: int, terms: int, centres: np.ndarray, total: np.ndarray) -> None:
-    """Sum ``count`` rows of source (rows, inner), one by one."""
+    """Sum ``count`` rows of source (rows, inner), one after the other."""
     inner = source.shape[1]
     if inner <= _LANES:
         for i in range(inner):
@@ -91,7 +91,7 @@ def _sum_rows(source: np.ndarray, first: int, count: int, terms: int, centres: n
 def _sum_groups(
     source: np.ndarray, sizes: np.ndarray, terms: int, centres: np.ndarray, sums: np.ndarray, begin: int, first: int
 ) -> None:
-    """Compute the sums of groups from ``begin`` on, whose first row is ``first``."""
+    """Compute the sums of groups from number ``begin`` on, which begins at row ``first``."""
     for g in range(begin, sizes.size):
         _sum_rows(source, first, sizes[g], terms, centres, sums[g])
         first += sizes[g]
@@ -107,7 +107,7 @@ def _sum_groups_of_numbers(
     begin: int,
     first: int,
 ) -> None:
-    """Like :func:`_sum_groups`, for rows of one element: four groups at a time, as each addition waits for the one before."""
+    """Same as :func:`_sum_groups`, for rows of one element: four groups at a time, as each addition waits for the previous one."""
     p0, g = first, begin
     while g + 4 <= sizes.size:
         p1 = p0 + sizes[g]
@@ -137,9 +137,9 @@ def _sum_groups_of_numbers(
 def _sum_groups_in_lanes(
     source: np.ndarray, sizes: np.ndarray, squares: bool, centre: np.float32, sums: np.ndarray
 ) -> tuple[int, int]:
-    """Like :func:`_sum_groups_of_numbers`, a group in each lane of a vector; returns how many groups are summed, and their elements.
+    """Same as :func:`_sum_groups_of_numbers`, with a group in each lane of a vector; return the numbers of groups and of elements summed.
 
-    The last groups are left, as vectors would be read beyond them.
+    The last groups are not summed, as vectors would be read beyond them.
     """
     firsts, block = np.empty(_GROUPS_ABREAST, np.int64), np.empty(_GROUPS_ABREAST * _GROUPS_ABREAST, np.float32)
     first, g, abreast = 0, 0, np.empty(_GROUPS_ABREAST, np.float32)
@@ -178,8 +178,8 @@ def _sum_groups_in_lanes(
 def _sum_groups_of_pixels(
     source: np.ndarray, inner: int, sizes: np.ndarray, squares: bool, centres: np.ndarray, sums: np.ndarray
 ) -> tuple[int, int]:
-    """Same as :func:`_sum_groups_of_numbers`, for rows of two to ``_LANES`` elements; return how many groups are summed, and
-    their rows.
+    """Same as :func:`_sum_groups_of_numbers`, for rows of two to ``_LANES`` elements; return the numbers of groups and of
+    rows summed.
 
     The last groups are not summed, as vectors would be read beyond them.
     """
@@ -222,7 +222,7 @@ def _sum_groups_of_pixels(
 
 @kernel
 def _tree_sums(source: np.ndarray, group: int, terms: int, centres: np.ndarray, target: np.ndarray) -> None:
-    """Sum source (outer, count, inner) -> target (outer, inner), pairwise."""
+    """Sum source (outer, count, inner) to target (outer, inner), pairwise."""
     outer, count, inner = source.shape
     sizes = _split(count, group)
     sums = np.empty((sizes.size, max(inner, _LANES)), np.float32)
@@ -256,7 +256,7 @@ def _tree_sums_of_pixels(source: np.ndarray, group: int, terms: int, centres: np
 
 @kernel
 def _tree_sums_of_numbers(source: np.ndarray, group: int, terms: int, centres: np.ndarray, target: np.ndarray) -> None:
-    """Like :func:`_tree_sums`, of bytes, integers of 16 bits or float32, for an inner extent of one."""
+    """Same as :func:`_tree_sums`, for bytes, integers of 16 bits or float32, with an inner extent of one."""
     outer, count, _ = source.shape
     sizes = _split(count, group)
     sums = np.empty((sizes.size, 1), np.float32)
@@ -268,7 +268,7 @@ def _tree_sums_of_numbers(source: np.ndarray, group: int, terms: int, centres: n
 
 
 class _Run(NamedTuple):
-    """Neighbouring dimensions that are either all summed or all retained."""
+    """Adjacent dimensions that are either all summed or all kept."""
 
     is_summed: bool
     extent: int
@@ -282,7 +282,7 @@ def tree_sums(
 
     Args:
         data: integers or float32.
-        centre: float32, of one element or with extent 1 along ``axes``; its distances are squared.
+        centre: float32, of one element or with extent 1 along ``axes``; distances from it are squared.
 
     Returns:
         float32, without the dimensions of ``axes``.
@@ -328,7 +328,7 @@ def _kernel_of(values: np.ndarray, count: int, inner: int) -> Kernel:
 
 
 def _is_narrow(values: np.ndarray) -> bool:
-    """Return whether vectors of these elements are loaded as floats."""
+    """Return whether elements of this type can be loaded into vectors of floats."""
     return values.dtype == np.float32 or (values.dtype.kind in "iu" and values.itemsize <= 2)
 
 
@@ -340,7 +340,7 @@ def _square_or_value(value: np.number, squares: bool) -> np.int32:
 
 @inner
 def _sum_numbers_exactly(values: np.ndarray, first: int, sizes: np.ndarray, squares: bool, sums: np.ndarray) -> None:
-    """Compute the sums of groups that lie side by side from ``first`` on."""
+    """Compute the sums of consecutive groups from element ``first`` on."""
     for g in range(sizes.size):
         part, sum_ = values[first : first + sizes[g]], np.int32(0)
         if squares:
@@ -357,10 +357,10 @@ def _sum_numbers_exactly(values: np.ndarray, first: int, sizes: np.ndarray, squa
 def _sum_columns_exactly(
     values: np.ndarray, first: int, inner: int, sizes: np.ndarray, squares: bool, partial: np.ndarray, sums: np.ndarray
 ) -> None:
-    """Compute the sums of groups of rows of ``inner`` elements, from ``first`` on.
+    """Compute the sums of groups of rows of ``inner`` elements, from element ``first`` on.
 
     Args:
-        partial: sums of whole rows that are computed side by side; each holds that of ``_NARROW_ROWS`` elements.
+        partial: memory for sums of whole rows that are computed side by side; its type can hold sums of ``_NARROW_ROWS`` elements.
     """
     step = partial.size
     totals, place = np.empty(step, np.int32), first
@@ -399,14 +399,14 @@ def _sum_exactly(
     like_partial: np.generic,
     target: np.ndarray,
 ) -> None:
-    """Sum samples (outer, count, inner) -> (outer, inner), where the sums of groups are exact in single precision.
+    """Sum samples (outer, count, inner) to (outer, inner), where the sums of groups are exact in single precision.
 
     Args:
-        samples: int64 with a row for each: its address, these three extents, and where its sums begin in ``target``.
+        samples: int64 with a row for each sample: its address, these three extents, and where its sums begin in ``target``.
         begin, end: the samples to compute.
-        group: the most rows whose sum is exact.
-        like: of the elements' type.
-        like_partial: of a type that holds the sum of ``_NARROW_ROWS`` of them, or of their squares.
+        group: the largest number of rows whose sum is always exact.
+        like: a value of the elements' type.
+        like_partial: a value of a type that holds the sum of ``_NARROW_ROWS`` elements, or of their squares.
     """
     for sample in range(begin, end):
         address, outer, count, inner, to = samples[sample]
@@ -425,7 +425,7 @@ def _sum_exactly(
 
 
 def are_sums_exact(dtype: np.dtype, square: bool) -> bool:
-    """Return whether sums of elements of a type, or of their squares, are exact in single precision for 256 of them."""
+    """Return whether sums of 256 elements of a type, or of their squares, are always exact in single precision."""
     return dtype.kind in "iu" and 8 * dtype.itemsize * (2 if square else 1) <= 16
 
 
@@ -433,12 +433,12 @@ def exact_sums(samples: np.ndarray, begin: int, end: int, dtype: np.dtype, squar
     """Compute the sums of :func:`tree_sums` of integers, in groups small enough for their sums to be exact in any order.
 
     Args:
-        samples: int64 of shape (samples, 5): the address of contiguous elements, their extents before, along and after the
+        samples: int64 of shape (samples, 5): the address of contiguous elements, the extents before, along and after the
             dimensions that are summed, and where the sums begin in ``target``.
         begin, end: the samples to compute.
-        dtype: of the elements, for which sums are exact.
-        square: whether their squares are summed.
-        target: float32; output.
+        dtype: the elements' type, for which sums are exact.
+        square: whether the elements' squares are summed.
+        target: filled; float32.
     """
     bits = 8 * dtype.itemsize * (2 if square else 1)
     partial = np.int32 if bits > 8 else np.uint16 if dtype.kind == "u" else np.int16
@@ -451,7 +451,7 @@ def sums_of_narrow_integers(data: np.ndarray, volumes: tuple[int, int], square: 
     Args:
         data: contiguous.
         volumes: the number of elements of the dimensions before and after those that are summed.
-        square: whether their squares are summed.
+        square: whether the elements' squares are summed.
     """
     outer, inner = volumes
     if not are_sums_exact(data.dtype, square):

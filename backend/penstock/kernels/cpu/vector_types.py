@@ -1,6 +1,6 @@
-"""The types of SIMD vectors in kernels, and their arithmetic: see :mod:`penstock.kernels.cpu.simd` and `simd_integers`.
+"""The types of SIMD vectors in kernels, and their arithmetic; see :mod:`penstock.kernels.cpu.simd` and `simd_integers`.
 
-Imported only when such a kernel is compiled: the classes are subclasses of numba's types, and importing numba is slow.
+Imported only when a kernel that uses them is compiled: the classes are subclasses of numba's types, and importing numba is slow.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from numba.extending import lower_builtin, models, register_model, type_callable
 from penstock.kernels.cpu import llvm_types as llvm
 
 _LANES = 8
-"""Of int32: as many as AVX2's instructions take and give."""
+"""The number of lanes of int32 that AVX2's instructions read and write."""
 
 
 class FloatVector(types.Type):
-    """float32, or float64, ``lanes`` times; vectors and numbers of one type are added, subtracted, multiplied and
+    """A vector of ``lanes`` float32 or float64 numbers; vectors and numbers of one type are added, subtracted, multiplied and
     divided as in Python."""
 
     def __init__(self, lanes: int, element: types.Float = types.float32) -> None:
@@ -34,7 +34,7 @@ class FloatVector(types.Type):
 
     @property
     def stored(self) -> ir.VectorType:
-        """LLVM's type for it."""
+        """The LLVM type of the vector."""
         return ir.VectorType(llvm.FLOAT if self.element == types.float32 else llvm.DOUBLE, self.lanes)
 
 
@@ -45,7 +45,7 @@ class _FloatVectorModel(models.PrimitiveModel):
 
 
 def _define_arithmetic_of_floats(function: Callable[[object, object], object], instruction: str) -> None:
-    """Define arithmetic typed and lowered like numba's own operators: an overload would be compiled again at each use."""
+    """Define arithmetic with numba's typing and lowering, as its own operators: an overload would be compiled again at each use."""
 
     @type_callable(function)
     def _typed(_context: TypingContext) -> Callable[[types.Type, types.Type], types.Type | None]:
@@ -77,12 +77,12 @@ for _function, _instruction in (
 
 
 class IntVector(types.Type):
-    """A vector of ``lanes`` copies of a 16-bit or 32-bit integer.
+    """A vector of ``lanes`` integers of 16 or 32 bits.
 
     Vectors and numbers support Python's arithmetic, shift and bitwise operators, but wrap around on overflow.
 
-    Vectors of 32-bit numbers are stored in parts of AVX2's register size: LLVM would put whole vectors into registers
-    of 512 bits where there are any, and join and split them around each AVX2 instruction.
+    Vectors of 32-bit integers are stored in parts of the size of AVX2's registers: LLVM would put whole vectors into registers
+    of 512 bits if there are any, and join and split them around each AVX2 instruction.
     """
 
     def __init__(self, lanes: int, bits: int) -> None:
@@ -91,7 +91,7 @@ class IntVector(types.Type):
 
     @property
     def part(self) -> ir.VectorType:
-        """The type of LLVM's vectors."""
+        """The LLVM type of one part."""
         return ir.VectorType(ir.IntType(self.bits), self.lanes // self.count)
 
     @property
@@ -101,7 +101,7 @@ class IntVector(types.Type):
 
     @property
     def parts(self) -> ir.ArrayType:
-        """The type of all parts."""
+        """The LLVM type of all parts together."""
         return ir.ArrayType(self.part, self.count)
 
 
@@ -112,7 +112,7 @@ class _IntVectorModel(models.PrimitiveModel):
 
 
 def _define_arithmetic_of_integers(function: Callable[[object, object], object], instruction: str) -> None:
-    """Define arithmetic typed and lowered like numba's own operators: an overload would be compiled again at each use."""
+    """Define arithmetic with numba's typing and lowering, as its own operators: an overload would be compiled again at each use."""
 
     @type_callable(function)
     def _typed(_context: TypingContext) -> Callable[[types.Type, types.Type], types.Type | None]:

@@ -1,4 +1,4 @@
-"""The colours of decoded video frames: from planes of luma and halved chroma to RGB, grey, or YCbCr."""
+"""Conversion of decoded video frames from planes of luma and half-size chroma to RGB, grey, or YCbCr."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LUMA_SCALE, _LUMA_BASE, _CHROMA_SCALE = np.float32(255 / 219), np.float32(16), 
 _TO_STUDIO, _CHROMA_TO_STUDIO = np.float32(219 / 255), np.float32(224 / 255)
 # The coefficients of ITU-R BT.601.
 _V_TO_R, _U_TO_G, _V_TO_G, _U_TO_B = np.float32(1.402), np.float32(-0.344136), np.float32(-0.714136), np.float32(1.772)
-# Adding and subtracting it rounds small numbers, halves to even.
+# Adding and subtracting this number rounds small numbers to integers, halves to even.
 _ROUNDER = np.float32(3 << 22)
 _LANES = 64
 _LOWEST, _HIGHEST = np.float32(0), np.float32(255)
@@ -27,15 +27,15 @@ def _level(value: np.float32) -> np.uint8:
 def _upsampled(
     plane: np.ndarray, row: int, unit: np.float32, scale: np.float32, line: np.ndarray, output: np.ndarray
 ) -> None:
-    """Upsample one row of a plane of chroma in both directions: each old value lies between two new ones.
+    """Upsample one row of a chroma plane in both directions: each chroma sample lies in the middle between two pixels.
 
     Args:
         plane: an array of shape (H / 2, W / 2).
-        row: the row of the doubled plane.
-        unit: the unit of the plane's values, on a scale to 255.
-        scale: the scale of the values about their middle.
-        line: float32 of shape (W / 2,), overwritten.
-        output: float32 of shape (W,).
+        row: the row of the upsampled plane.
+        unit: the unit of the plane's values, on a scale from 0 to 255.
+        scale: the factor by which values are scaled about their middle.
+        line: float32 of shape (W / 2,): scratch memory.
+        output: filled; float32 of shape (W,).
     """
     near = row // 2
     far = min(max(near + (1 if row % 2 else -1), 0), len(plane) - 1)
@@ -54,7 +54,7 @@ def _upsampled(
 
 @kernel
 def _join(colours: np.ndarray, pixels: np.ndarray, first: int) -> None:
-    """Write a row of pixels, from ``first`` on, whose colours follow each other in ``colours``."""
+    """Write a row of pixels, from pixel ``first`` on; ``colours`` holds all reds, then all greens, then all blues."""
     width = len(colours) // 3
     whole = width - width % _LANES
     for x in range(0, whole, _LANES):
@@ -73,8 +73,8 @@ def planes_to_rgb(
     Args:
         luma: uint8 or uint16 of shape (H, W), with even sides.
         u, v: arrays of shape (H / 2, W / 2).
-        unit: the values' unit, on a scale to 255: 1 for 8 bits, 1/4 for 10.
-        full_range: values are from 0 to 255, not from 16 to 235 (chroma: 240).
+        unit: the unit of the values, on a scale from 0 to 255: 1 for 8 bits, 1/4 for 10.
+        full_range: whether values are from 0 to 255, instead of 16 to 235 (chroma: 240).
         output: filled; uint8 of shape (H, W, 3), contiguous.
     """
     height, width = luma.shape

@@ -20,11 +20,11 @@ def fill_crops(
 
     Args:
         shapes: the shapes of the samples, one row each.
-        wanted: the extent in each dimension, truncated; below 1, or beyond 32 bits: the whole dimension. One row for
+        wanted: the extent in each dimension, truncated; if below 1, or beyond 32 bits, the whole dimension. One row for
             each sample, or one for all.
         positions: relative positions in each dimension, from 0 to 1. One row for each sample, or one for all.
         rounding: how anchors are rounded: an index of :data:`penstock.kernels.windows.ROUNDINGS`.
-        anchors, extents: output.
+        anchors, extents: filled with the windows.
 
     Returns:
         The flat index of the first position that is out of range; -1 if there is none.
@@ -57,13 +57,13 @@ def fill_crops(
 
 @inner
 def wanted_extent(extent: float) -> int:
-    """Return the extent without its fraction; 0 if it doesn't fit 32 bits, as for infinity and NaN."""
+    """Return the extent without its fraction; 0 if it is negative, or does not fit 32 bits, as infinity and NaN."""
     return int(extent) if 0 <= extent < 2**31 else 0
 
 
 @kernel
 def first_outside(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, trims: bool) -> int:
-    """Return the first sample whose window reaches outside, or -1; with ``trims``, windows are clipped instead."""
+    """Return the first sample whose window reaches outside of it, or -1; with ``trims``, clip windows instead."""
     count, axes = shapes.shape
     for row in range(count):
         for axis in range(axes):
@@ -80,7 +80,7 @@ def first_outside(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, 
 
 @kernel
 def _whole(value: float) -> float:
-    """Return the nearest integer; halves are rounded away from zero."""
+    """Return the nearest integer; round halves away from zero."""
     return float(np.floor(value + 0.5) if value >= 0 else np.ceil(value - 0.5))
 
 
@@ -110,13 +110,13 @@ def fill_boxes(
         axes: the dimensions of the other arguments' columns.
         starts, ends: one row for each sample, or one for all; a column for each axis, or one for all.
         relative_starts, relative_ends: whether these are fractions of the samples' extents.
-        from_start: ends are relative to the starts.
-        in_single: whether to compute fractions in single precision, except for boxes of fractions only, whose ends are
-            the sum of both parts.
-        anchors, extents: output, in these dimensions.
+        from_start: whether ends are relative to the starts.
+        in_single: whether to compute fractions in single precision, except for boxes given only by fractions, whose ends are
+            computed from the sum of both fractions in double precision.
+        anchors, extents: filled, in these dimensions.
 
     Returns:
-        Start and end of a box that is invalid, or None.
+        The start and end of the first invalid box, or None.
     """
     for row in range(len(shapes)):
         own_starts, own_ends = starts[min(row, len(starts) - 1)], ends[min(row, len(ends) - 1)]
