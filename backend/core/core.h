@@ -70,13 +70,13 @@ typedef struct {
   void *compute;             // the kernel
   PenstockMapRegion covers;  // NULL: computes any region by itself; only for PARTS
   PenstockMapRegion reads;   // NULL: reads the region that it computes; only for POINTWISE and PARTS
-  const int64_t *shapes;     // of the outputs: `rank` extents for each sample
-  int64_t element_bytes;     // of the outputs
+  const int64_t *shapes;     // the outputs' shapes: `rank` extents for each sample
+  int64_t element_bytes;     // size of an element of the outputs
   int64_t group;             // POINTWISE: elements of the last axis that are computed together
   int64_t reads_neighbours;  // whether all of its input has to be computed before the stage begins
-  int64_t strip_axis;        // of its output: the one along which large samples are cut into strips
+  int64_t strip_axis;        // the output's axis along which large samples are cut into strips
   int64_t strided;           // PARTS: whether the part that it reads may have any strides; otherwise it is contiguous
-  int64_t scratch_bytes;     // PARTS: of the memory that the kernel gets
+  int64_t scratch_bytes;     // PARTS: size of the kernel's scratch memory
 } PenstockStage;
 
 // A batch on its way through a chain.
@@ -88,7 +88,7 @@ typedef struct {
   const int64_t *source_shapes;
   int64_t source_element_bytes;
   const int64_t *target_addresses;  // of contiguous samples
-  int64_t strip_bytes;              // of intermediate results: strips are cut so that none takes more
+  int64_t strip_bytes;              // strips are cut so that no intermediate result takes more
 } PenstockChain;
 
 // Moves elements: `output[i] = input[anchor + i]`, reversed along mirrored axes, filled outside the input.
@@ -127,7 +127,7 @@ typedef struct {
   uint8_t *staging;     // `slot_count` slots of `slot_bytes` each, which pieces take in turn
   int64_t slot_count;
   int64_t slot_bytes;
-  int64_t first_slot;     // of the first piece
+  int64_t first_slot;     // the slot of the first piece
   const int64_t *events;  // CUDA events, one for each slot: recorded after the last copy from or to it
   int64_t context;        // the GPU's CUDA context
   int64_t stream;         // the CUDA stream in whose order to copy
@@ -181,7 +181,7 @@ typedef struct {
   const uint8_t *records;
   int64_t record_bytes;  // from one record to the next
   int64_t count;
-  int64_t scratch_bytes;  // of the memory that the kernel gets
+  int64_t scratch_bytes;  // size of the kernel's scratch memory
 } PenstockRecords;
 
 // Calls a kernel for each record, on the calling thread and those of a crew; returns PENSTOCK_DONE or PENSTOCK_OUT_OF_MEMORY when all

@@ -41,7 +41,8 @@ void reverse_singly(uint8_t *target_end, const uint8_t *source, int64_t count) {
 
 #ifdef __x86_64__
 
-// The number of elements in a block, and of those it overwrites partly if they do not fill it: the next block overwrites these bytes.
+// The number of elements in a block, and of further elements, 0 or 1, of which its store overwrites a part; the next block overwrites
+// that part.
 template <int64_t kBytes, int64_t kBlockBytes>
 struct Block {
   static constexpr int64_t kElements = kBlockBytes / kBytes, kSpilled = kBlockBytes % kBytes ? 1 : 0;

@@ -18,8 +18,8 @@ _STRIP_BYTES = 1 << 20
 need more calls.
 """
 WORTH_WAKING_NS = 100_000
-"""The remaining work of the calling thread, in nanoseconds, from which on it wakes another one: waking takes 50 microseconds, and some
-of the caller's time.
+"""The minimum remaining work of the calling thread, in nanoseconds, for which it wakes another one: waking takes 50 microseconds, and
+some of the caller's time.
 """
 
 _EXTENTS = (np.int64, MAX_RANK)
