@@ -13,7 +13,7 @@ LANES = 16
 _LINE = 4 * LANES
 """The size in bytes of the values of ``LANES`` pixels: a cache line."""
 BEYOND_CACHE = 1 << 21
-"""The size in bytes from which on an output does not stay in a core's cache, so that writing it there first gains nothing."""
+"""The minimum size in bytes of outputs that do not stay in a core's cache, so that writing them there first gains nothing."""
 
 
 @inner

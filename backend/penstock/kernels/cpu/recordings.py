@@ -52,9 +52,9 @@ _WINDOW_FRAMES = 2048
 _BLOCK_FRAMES = 256
 # Large recordings are computed in pieces of this many output samples, in whole blocks, by several threads.
 _PIECE_SAMPLES = 1 << 16
-# The size of an output from which on computing it takes longer than waking a thread.
+# The minimum size of outputs that take longer to compute than waking a thread.
 _LARGE_BYTES = 1 << 20
-# The size of an output from which on it does not stay in a core's cache until it is read.
+# The minimum size of outputs that do not stay in a core's cache until they are read.
 _BEYOND_CACHE_BYTES = 1 << 21
 _CACHED_SAMPLES = 2048  # converted in the cache, before they are written past it
 _FLOAT_BYTES = 4

@@ -2,7 +2,7 @@
 
 For each line of the output, input rows are summed into one row of floats, which stays in the cache; then the columns of
 that row are summed into the line. Only rows and columns that the filters need are read, so the cost of a window depends only on
-its size. If columns are to be resampled first, those of all rows are, before rows are summed. Sums are float32; products are
+its size. If columns come first, the columns of all rows are resampled before rows are summed. Sums are float32; products are
 rounded before they are added, in the order of positions. So computing a part of the output gives the same values as computing all of it.
 """
 

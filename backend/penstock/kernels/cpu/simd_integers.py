@@ -450,7 +450,7 @@ def store_transposed(
         places = [element_pointer(context, builder, array, args[0], args[k]) for k in (1, 3)]
         strides = args[2], args[4]
         vectors = [builder.extract_value(args[5], (i, 0)) for i in range(8)]
-        # Columns i and i + 4; then each column of four alternately, those of the first and of the last.
+        # Columns i and i + 4 together; then the bytes of the first four columns in turns, and those of the last four.
         saturated = [_saturated(context, builder, *pair) for pair in zip(vectors[:4], vectors[4:])]
         turned = _rotated(builder, saturated, low, [lane + 8 for lane in low])
         words = ir.VectorType(llvm.INT32, GROUP // 2)

@@ -103,7 +103,7 @@ def neighbour_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np
 def _sum_widened(
     flat: types.CPointer, place: int, step: int, weights: types.CPointer, first: int, count: int
 ) -> np.float32:
-    """Sum taps: those after the first are multiplied, then added, in groups of four; for the remaining ones, this is fused."""
+    """Sum taps: after the first one, whole groups of four are multiplied, then added; the rest by fused multiply-add."""
     total = at(flat, place) * at(weights, first)
     apart = 1 + (count - 1) // 4 * 4
     for k in range(1, apart):

@@ -211,8 +211,8 @@ class Parts:
         return self._sources, self._planes, self._parts, self._groups
 
     def steps(self, of_groups: int, is_followed: bool) -> int:
-        """Return how many steps :func:`fill_steps` fills in; with others before and after each part, if something
-        follows.
+        """Return the number of steps that :func:`fill_steps` fills in; if ``is_followed``, also one before all parts and one
+        at the end of each part.
         """
         return len(self._parts) * (1 + is_followed) + len(self._groups) * of_groups + is_followed
 

@@ -211,7 +211,7 @@ def _packed(first: _Eight, second: _Eight) -> _Eight:
 
 @njit(inline="always", **OPTIONS)
 def _moved(rows: _Eight) -> Vector:
-    """Return a vector whose lanes are negative where a number of eight vectors is out of range: with 2^14 added, it is negative in 16 bits.
+    """Return a vector that is negative in each lane where one of eight numbers is out of range: 2^14 more is negative in 16 bits.
 
     The results of the first pass suffice to judge this: their sum of squares is 128 times that of the coefficients.
     """
