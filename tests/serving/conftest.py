@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from served import await_stops
 
 START_SECONDS = 600.0
-"""The seconds for a server to become ready. Beside other work it may get a twentieth of a core, and compiles kernels:
-40 s of that were not over after 180 s. One that hangs is never ready.
+"""How many seconds a server may take to become ready. On a busy machine it may get a twentieth of a core, and it compiles
+kernels: what takes 40 s on an idle machine was not over after 180 s. A server that hangs never becomes ready.
 """
 TEST_SECONDS = 900
 
@@ -38,12 +38,12 @@ def _patient_starts() -> None:
 
 @pytest.fixture(scope="module", params=MODEL_HOSTS)
 def model_host(request: pytest.FixtureRequest) -> Any:
-    """Return the host of models: a test that uses it runs for both."""
+    """Return the host of models; a test that uses this fixture runs once for each of the two hosts."""
     return request.param
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _stops() -> Iterator[None]:
-    """Stop the last server before the tests are over."""
+    """Wait for the servers that are still being stopped before the tests end."""
     yield
     await_stops()

@@ -1,7 +1,7 @@
-"""Fails one system call in a server's processes: counts each program's calls of each kind, and records the effects of a
-failure.
+"""Makes one system call in a server's processes fail; counts each program's calls of each kind, and records which call
+failed.
 
-`failing_calls.c` is preloaded into `penstock serve` and all that it starts, and shares a file with this module.
+`failing_calls.c` is preloaded into `penstock serve` and every process that it starts, and shares a file with this module.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Fault:
     Attributes:
         program: the program that makes the call.
         kind: the kind of call.
-        error: its number.
-        number: among the calls of that kind since the arming, from 1.
+        error: the error's number.
+        number: the number of the call among those of its kind since :meth:`FailingCalls.arm`, from 1.
     """
 
     program: Program
@@ -112,19 +112,19 @@ class FailingCalls:
         self.variables = {"LD_PRELOAD": str(library), VARIABLE: str(self.path)}
 
     def arm(self, fault: Fault | None = None) -> None:
-        """Count calls from now on, and fail one of them."""
+        """Count calls from now on; make the call that ``fault`` describes fail."""
         self._shared[:] = bytes(len(self._shared))
         chosen = (fault.program.value, fault.kind.value, fault.error, fault.number) if fault else (0, 0, 0, 0)
         _FIELDS.pack_into(self._shared, 0, 0, *chosen, 0, 0)
         self._shared[:8] = struct.pack("q", 1)
 
     def disarm(self) -> Failed | None:
-        """Fail no more calls; return the one that has failed."""
+        """Let all calls succeed from now on; return the one that has failed."""
         self._shared[:8] = bytes(8)
         *_, pid, described = _FIELDS.unpack_from(self._shared)
         if not pid:
             return None
-        # The process may be about to write which call it is, unless it is killed first.
+        # The process whose call failed may still be writing a description of it, or may have been killed before.
         deadline = time.monotonic() + _DESCRIPTION_SECONDS
         while not described and time.monotonic() < deadline:
             time.sleep(0.001)
@@ -134,7 +134,7 @@ class FailingCalls:
         return Failed(pid, call, library)
 
     def counts(self) -> Counter[tuple[Program, Kind]]:
-        """Return the calls since the arming."""
+        """Return the number of calls since :meth:`arm`, by program and kind."""
         numbers = iter(_COUNTS.unpack_from(self._shared, _FIELDS.size))
         return Counter({(program, kind): next(numbers) for program in Program for kind in Kind})
 

@@ -1,4 +1,4 @@
-"""`penstock serve` in a separate process, in which single system calls fail, and clients that check the answers."""
+"""`penstock serve` in a separate process whose system calls can be made to fail, and clients that check the answers."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ On a busy machine it is five times what the last start without a failure took.
 """
 
 COLD_START_SECONDS = 600
-"""The seconds for a start, and for a first answer, where no call fails: kernels may have to be compiled, on a machine
-that others use.
+"""The seconds for a start, and for a first answer, if no call fails: kernels may have to be compiled, on a machine that
+others use, too.
 """
 
 RETRY_SECONDS = 20.0
-"""The seconds after which a request is sent again where any answer will do."""
+"""The seconds after which a request is sent again, if any right answer will do."""
 
 EXIT_SECONDS = 10.0
 """The seconds within which a server's processes and files disappear after it: the kernel removes a killed process a
@@ -58,7 +58,7 @@ moment later.
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:
-    """Wait; return False if the condition does not come true in that time."""
+    """Wait for a condition; return False if it does not come true in that time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -74,7 +74,7 @@ class FaultyServer:
         folder: the folder for its repository, its temporary files and its output.
 
     Attributes:
-        calls: the calls to make fail.
+        calls: makes calls fail, and counts them.
         temporary: the folder of its temporary files.
     """
 
@@ -97,7 +97,7 @@ class FaultyServer:
     # -- the server's life ---------------------------------------------------------------------------------------------
 
     def start(self, fault: Fault | None = None) -> Failed | None:
-        """Start it and wait until it serves or ends; the failing call happens during that time."""
+        """Start it and wait until it serves or ends; ``fault`` happens during that time."""
         options = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), self._ports)]
         seconds = self._start_limit if fault else COLD_START_SECONDS
         options += [f"--timeout={seconds}", "--model-control-mode=explicit", "--load-model=*"]
@@ -115,7 +115,7 @@ class FaultyServer:
         return self.calls.disarm()
 
     def stop(self, fault: Fault | None = None) -> Failed | None:
-        """End it in order; the failing call happens during that time."""
+        """Stop it with SIGTERM and wait for its end; ``fault`` happens during that time."""
         self._note_shared_memory()
         self.calls.arm(fault)
         self._running.terminate()
@@ -125,7 +125,7 @@ class FaultyServer:
     def kill(self) -> None:
         """End all its processes by force, and remove their remains."""
         self._note_shared_memory()
-        # Repeat until there are none: meanwhile the supervisor and Triton may have started others.
+        # Repeat until there are no processes: meanwhile the supervisor and Triton may have started others.
         assert wait_until(self._killed), f"processes survive SIGKILL: {self._remains()}"
         if self._process is not None:
             self._process.wait(PATIENCE)
@@ -135,7 +135,7 @@ class FaultyServer:
         self.temporary.mkdir()
 
     def _killed(self) -> bool:
-        """Send SIGKILL to all its processes; whether there were none."""
+        """Send SIGKILL to all its processes; return whether there were none."""
         living = self.calls.processes()
         for pid in living:
             with contextlib.suppress(ProcessLookupError):
@@ -144,7 +144,7 @@ class FaultyServer:
 
     @property
     def ended(self) -> bool:
-        """The server has ended."""
+        """Whether the server has ended."""
         return self._running.poll() is not None
 
     @property
@@ -158,12 +158,12 @@ class FaultyServer:
         return self._output.read_text(errors="replace")
 
     def triton(self) -> int | None:
-        """Return the process of Triton."""
+        """Return the id of Triton's process; None if it does not run."""
         found = (pid for pid, line in self.calls.processes().items() if line and line[0].endswith("/tritonserver"))
         return next(found, None)
 
     def leftovers(self) -> list[str]:
-        """Return its remains after its end: processes, temporary files and shared memory."""
+        """Return what remains after its end: processes, temporary files and shared memory."""
         wait_until(lambda: not self._remains(), EXIT_SECONDS)
         return self._remains()
 
@@ -180,7 +180,7 @@ class FaultyServer:
         return [path for prefix in self._shared_memory for path in Path("/dev/shm").glob(f"{prefix}*")]
 
     def _note_shared_memory(self) -> None:
-        """Note the prefix of its shared memory, which only its command line contains."""
+        """Remember the prefix of its shared memory, which only its command line contains."""
         flag = "shm-region-prefix-name="
         for line in self.calls.processes().values():
             self._shared_memory.update(word.rpartition(flag)[2] for word in line if flag in word)
@@ -224,7 +224,7 @@ class FaultyServer:
         return ""
 
     def answers_right(self) -> bool:
-        """Wait until it answers correctly, if necessary after reloading a model."""
+        """Send requests until all are answered correctly; return False if that takes too long."""
 
         def asked() -> bool:
             with contextlib.suppress(asyncio.TimeoutError):

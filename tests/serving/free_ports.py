@@ -12,7 +12,9 @@ _MOST = 20_000
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that are free now, and that the system gives to nobody who asks for any port, as other tests do."""
+    """Return ports that are free now and below the range from which the system assigns ports when a program, such as another
+    test, asks for any port.
+    """
     first = int(_RANGE.read_text().split()[0])
     ports: list[int] = []
     with contextlib.ExitStack() as held:

@@ -3,7 +3,7 @@
 As the user `nobody` without HOME and without privileges, on a read-only file system, without a network, in process and mount
 namespaces of its own. `/tmp` is an empty folder in memory, as an `emptyDir` is, or read-only too with ``--without-tmp``; `/dev/shm`
 has the 64 MB that containers have. Fails if the command does, or if it leaves processes, temporary files or shared memory.
-Takes root, since others may not become `nobody`.
+Needs root, as other users may not become `nobody`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main() -> None:
     tried = subprocess.run(["unshare", *NAMESPACES, "true"], capture_output=True, text=True, check=False)
     if tried.returncode:
         sys.exit(f"hardened: namespaces are not permitted here: {tried.stderr.strip()}")
-    # As an image is built: with root's rights, and once.
+    # As when an image is built: with root's rights, and once.
     compile_library = "from penstock.serving.shim import shim; shim()"
     subprocess.run([sys.executable, "-c", compile_library], env=os.environ | {"XDG_CACHE_HOME": str(CACHE)}, check=True)
     inside = [sys.executable, __file__, *sys.argv[1:]]
@@ -68,23 +68,23 @@ def run_inside(command: Sequence[str], without_tmp: bool) -> int:
 
 
 def make_readable(folders: Sequence[Path]) -> None:
-    """Mount folders again that lie in one which only its owner may enter, such as /root."""
+    """Make folders accessible that lie in a folder which only its owner may enter, such as /root: mount them over it."""
     for folder in folders:
         barred = next((parent for parent in reversed(folder.parents) if not parent.stat().st_mode & 1), None)
         if barred is None:
             continue
-        # Held open, it can be mounted after its path is covered.
+        # An open descriptor, as the next mount hides the folder's path.
         held = os.open(folder, os.O_PATH | os.O_DIRECTORY)
         mount("-t", "tmpfs", "-o", "mode=755,size=1m", "tmpfs", str(barred))
         folder.mkdir(parents=True)
-        # A lookup of its name would lead to the cover.
+        # With `--no-canonicalize`, as mount(8) would resolve the descriptor to the path, which is hidden by now.
         bind = ["mount", "--no-canonicalize", "--bind", f"/proc/self/fd/{held}", str(folder)]
         subprocess.run(bind, pass_fds=[held], check=True)
         os.close(held)
 
 
 def make_read_only(scratch: Sequence[str]) -> None:
-    """Make every file system read-only but those of the kernel and the ones in memory that a container gets."""
+    """Make all file systems read-only, except those of the kernel and the ones in memory that a container gets."""
     kernels = {"proc", "autofs", "binfmt_misc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "mqueue"}
     for line in Path("/proc/self/mounts").read_text().splitlines():
         target, kind = line.split()[1:3]

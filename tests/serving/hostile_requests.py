@@ -1,4 +1,4 @@
-"""Requests that crash a Triton, for the tests of the front; as a program, it sends them to any server.
+"""Requests that crash Triton, for the tests of the front. Run as a program, this module sends them to any server.
 
     python tests/serving/hostile_requests.py http 127.0.0.1:8000 MODEL
     python tests/serving/hostile_requests.py deadlines 127.0.0.1:8001 MODEL      # gRPC; 8 clients, 8,000 requests
@@ -30,7 +30,7 @@ INFER = "/inference.GRPCInferenceService/ModelInfer"
 CHUNKS = 1_000_000
 MIN_DEADLINE_SECONDS, MAX_DEADLINE_SECONDS = 0.0015, 0.005
 _ROW_BYTES = 10_000
-"""The bytes of a row of a request in a storm: the model works on it for about as long as the deadlines."""
+"""The length of a row of a request in a storm: the model takes about as long for it as the deadlines allow."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def huge_shape(target: Target) -> int:
 
 
 def many_chunks(target: Target) -> int:
-    """Return one request in chunks of one byte."""
+    """Send one request in chunks of one byte; return the status of the answer."""
     host, port = target.address.split(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection:
         headers = {"Host": target.address, "Transfer-Encoding": "chunked", **target.headers}
@@ -103,7 +103,7 @@ def many_chunks(target: Target) -> int:
 
 
 def compressed_body(target: Target) -> int:
-    """Return a megabyte that inflates to a gigabyte."""
+    """Send a megabyte that inflates to a gigabyte; return the status of the answer."""
     packed = gzip.compress(bytes(1 << 30), 1)
     return target.post(packed, content_encoding="gzip")[0]
 
@@ -114,7 +114,7 @@ CRASHES: dict[str, Callable[[Target], int]] = {
     "huge shape": huge_shape,
     "chunks": many_chunks,
 }
-"""Requests over HTTP, each of which ends Triton 2.51; they return the status of the answer."""
+"""Functions that send requests over HTTP, each of which ends Triton 2.51; they return the status of the answer."""
 
 
 def grpc_request(model: str, elements: int = 3) -> bytes:
@@ -161,8 +161,8 @@ def _client(storm: str, target: Target, requests: int, results: Any) -> None:
 
 
 def send_storm(storm: str, target: Target, requests: int = 8000, clients: int = 8) -> Counter[str]:
-    """Return how many requests of several processes ended with each status."""
-    # Not forked: gRPC does not survive that.
+    """Send requests from several processes; return how many ended with each status."""
+    # Not forked: gRPC does not work in forked processes.
     context = multiprocessing.get_context("spawn")
     results: Any = context.Queue()
     processes = [
@@ -185,7 +185,7 @@ def main() -> None:
         return
     for name, send in CRASHES.items():
         print(f"{name}: {send(target) or 'no answer'}")
-        time.sleep(5)  # it may be started again
+        time.sleep(5)  # its supervisor may start it again
 
 
 if __name__ == "__main__":

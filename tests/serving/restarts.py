@@ -29,11 +29,11 @@ from traffic_process import BIN, Counts
 
 MODELS = ("crossing", "several")
 SIGNALS = (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT)
-"""The signals that end Triton, in turn; to its supervisor, each is a death."""
+"""The signals that end Triton, in turn; its supervisor counts each end as a death."""
 
 MIN_AVAILABILITY = 0.9
 WINDOW_SECONDS = 0.5
-"""A model is available in such a window if all of its requests were answered right."""
+"""The length of a window of time; a model is available in it if it answered requests, and all of them right."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Command:
         self.shared_memory = ""
 
     def triton(self) -> int | None:
-        """Return the process of Triton, once it has become one."""
+        """Return the id of Triton's process; None before its supervisor has started it."""
         for pid in children(self.process.pid):
             words = _command_line(pid)
             if words[0].endswith("tritonserver"):
@@ -118,14 +118,14 @@ class Command:
         return None
 
     def resources(self) -> tuple[int, int, float]:
-        """Return the supervisor's open files, threads, and resident memory in MiB."""
+        """Return the supervisor's numbers of open files and threads, and its resident memory in MiB."""
         process = Path(f"/proc/{self.process.pid}")
         pages = int((process / "statm").read_text().split()[1])
         files, threads = (len(list((process / kind).iterdir())) for kind in ("fd", "task"))
         return files, threads, pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
     def left(self) -> list[str]:
-        """Return the processes and files that the command left behind."""
+        """Return the processes and files that the command left behind, those that do not disappear within 20 s."""
         deadline = time.monotonic() + 20
         while (found := self._left()) and time.monotonic() < deadline:
             time.sleep(0.2)
@@ -153,7 +153,7 @@ def _command_line(pid: int | str) -> list[str]:
 
 
 def availability(counts: Counts, began: float, ended: float) -> dict[str, float]:
-    """Return the share of windows of time in which each model answered all requests right."""
+    """Return, for each model, the share of windows of time in which it was available; see :data:`WINDOW_SECONDS`."""
     windows = int((ended - began) / WINDOW_SECONDS)
     shares = {}
     for model in MODELS:
@@ -174,7 +174,7 @@ def run(folder: Path, period: float, seconds: float, clients: int) -> Findings:
     Args:
         folder: the folder for the server's files.
         period: seconds between two kills.
-        seconds: the seconds that it ran after the first right answers.
+        seconds: how long to go on after the first right answers.
         clients: the number of clients that send requests all the while.
     """
     command = Command(folder)

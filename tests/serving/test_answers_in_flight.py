@@ -1,4 +1,4 @@
-"""Clients that leave while they are answered, and memory that is freed meanwhile: others get right answers."""
+"""Clients that disconnect while they are answered, and memory that is freed meanwhile: other clients get right answers."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def tensor(protocol: Any, value: float) -> Any:
 
 
 def check_answers(client: Any, value: float) -> None:
-    """Assert that the server answers, and rightly."""
+    """Assert that the server gives the right answer."""
     answer = client.infer("waits", [tensor(tritonclient.http, value)]).as_numpy("y")
     np.testing.assert_array_equal(answer, np.full((1, COUNT), value, np.float32))
 

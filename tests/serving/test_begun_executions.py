@@ -42,7 +42,7 @@ REFUSED_AT_BEGIN, REFUSED_AT_END = 13, 17
 
 @pytest.fixture
 def early_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make `copy` an operator whose work goes on after it was begun; it refuses two numbers."""
+    """Make `copy` an operator whose work goes on after it was begun, and which fails for two numbers."""
     run = Copy.run
 
     def refuse(workspace: Workspace, number: int) -> None:
@@ -123,7 +123,7 @@ def test_results_of_a_gpu_are_those_of_their_batch() -> None:
     before = begun(0)
     for number in range(1, 6):
         following = begun(number)
-        # By another thread, as a server does.
+        # On another thread, as in a server.
         with ThreadPoolExecutor(1) as thread:
             result = thread.submit(runner.complete, before).result()
         assert [np.array(sample).tolist() for sample in result.outputs[0].as_cpu().samples] == [
@@ -174,7 +174,7 @@ def test_cancelled_requests_leave_others_alone(load: Any, early_copy: None) -> N
     gone, staying = asked(1), asked(2, 3)
     first, second = model.begin(gone), model.begin(staying)
     gone[0].cancelled = True
-    # Polled when the next operator runs.
+    # Cancellations are polled when the next operator runs.
     assert values(model.finish(first)) == [Kind.CANCELLED]
     assert values(model.finish(second)) == [4, 6]
 

@@ -48,7 +48,7 @@ def expected(values: np.ndarray) -> np.ndarray:
 
 
 def bits_of(tensor: np.ndarray) -> np.ndarray:
-    """Return the bits of what a client makes of bfloat16: singles, or its own type."""
+    """Return the 16 bits of each value of what clients return for bfloat16: float32, or a bfloat16 type of NumPy."""
     return tensor.astype(np.float32).view(np.uint32) >> 16
 
 

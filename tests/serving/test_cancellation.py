@@ -61,7 +61,7 @@ dynamic_batching { max_queue_delay_microseconds: 300000 }
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Path:
-    """Return the list in which operators record the samples that reach them."""
+    """Return the file in which operators record the samples that reach them."""
     return tmp_path_factory.mktemp("trace") / "steps"
 
 
@@ -93,7 +93,7 @@ class Call:
         self._call.cancel()
 
     def answer(self) -> list[int]:
-        """Return both outputs; raise the error where there is one."""
+        """Return both outputs; raise the error if there is one."""
         answer = self._answers.get(timeout=PATIENCE_SECONDS)
         if isinstance(answer, Exception):
             raise answer
@@ -128,7 +128,7 @@ def test_a_run_that_nobody_waits_for_any_more_stops(
     gate_of(trace).touch()
     with pytest.raises(InferenceServerException, match=r"(?i)cancel"):
         call.answer()
-    # The second input, which had not been taken by then, does not appear here.
+    # The cancelled request's second input, which had not been used by then, must not be used for this request.
     assert ask(2).answer() == [3002, -2]
     assert "101 third" not in trace.read_text()
     until(lambda: failed(server) == before + 1)
@@ -197,7 +197,7 @@ def test_asking_takes_little_of_the_time(clock: Clock) -> None:
     while clock.now < 0.2:
         watch.among([request])
         clock.now += 0.0001
-    # Five at first, and then 2% of the time.
+    # Saved time pays for the first five polls; after that, polls may take 2% of the time.
     assert request.asked in (9, 10)
     clock.now += 0.3
     assert watch.among([request]) == {0}

@@ -56,7 +56,7 @@ instance_group [ {{ kind: KIND_CPU count: {INSTANCES} }} ]
 
 
 def png(height: int, width: int, *more: bytes) -> np.ndarray:
-    """Return a 16-bit RGBA PNG of zeros, which takes a thousandth of its pixels."""
+    """Return a 16-bit RGBA PNG of zeros, a thousandth of the size of its pixels."""
     rows = bytes(1 + 8 * width)
     packer = zlib.compressobj(1)
     data = b"".join(packer.compress(rows) for _ in range(height)) + packer.flush()
@@ -142,7 +142,7 @@ class Watched:
             self._most = max(self._most, self._resident())
 
     def _resident(self) -> int:
-        """Return bytes that only this process has, of Triton and its decoders."""
+        """Return the anonymous memory of Triton and its decoders, in bytes."""
         parents, resident = {}, {}
         for folder in Path("/proc").glob("[0-9]*"):
             try:
@@ -212,7 +212,7 @@ def test_a_batch_with_a_large_request_answers_the_others(server: LocalServer) ->
 
 
 def test_ten_at_once_wait_for_each_other(server: LocalServer) -> None:
-    # Each limit alone is allowed, and takes half of the limit for all.
+    # Each request alone stays below its limit, and takes half of the limit of all requests together.
     bomb = png(4000, 3800)
     with Watched(server) as watched, ThreadPoolExecutor(11) as pool:
         large = [pool.submit(decoded, server, bomb, (8, 8)) for _ in range(10)]

@@ -1,4 +1,4 @@
-"""Changing the text of a configuration: a field goes, and everything else stays."""
+"""Changing the text of a configuration: a field is removed, and everything else stays."""
 
 from __future__ import annotations
 

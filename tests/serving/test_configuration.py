@@ -99,7 +99,7 @@ def test_nothing_given(made: Any) -> None:
 
 
 def test_entries_without_names_stand_for_what_is_in_their_place(made: Any) -> None:
-    # Triton gives an empty name, type and dims where there are none.
+    # Triton fills in an empty name, type and dims where a configuration has none.
     nothing = {"name": "", "data_type": "TYPE_INVALID", "dims": []}
     config = completed(made(), input=[nothing | {"dims": [3, -1]}, nothing | {"name": "a"}], output=[dict(nothing)])
     assert names(config["input"]) == ["b", "a"]
@@ -208,7 +208,7 @@ def test_a_probe_without_made_up_data_tells_nothing_of_the_pipeline(monkeypatch:
 
 
 def test_a_probe_takes_up_with_the_next_kind_of_data(made: Any) -> None:
-    """A kind of data that failed leaves nothing in the sources."""
+    """A trial run that failed leaves no data in the sources for the next one."""
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None)
     def mixed() -> Any:

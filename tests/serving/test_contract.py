@@ -1,4 +1,4 @@
-"""Contracts of Triton and the DALI backend, in a real Triton: answers, types, partial configurations, omitted inputs."""
+"""What Triton and the DALI backend promise, in a real Triton: answers, types, partial configurations, omitted inputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from served import HEADER, add_model, ask, stopped_later
 
-# The first test waits for the server, and that for two processes of each model.
+# The first test waits for the server, which with the stub starts two processes for each model.
 
 TWO_LINES = 'backend: "penstock"\n'
 CROPPED = """
@@ -236,7 +236,7 @@ def refused(client: Any, model: str, **inputs: Any) -> InferenceServerException:
     return caught.value
 
 
-# -- whose answer it is ------------------------------------------------------------------------------------------------
+# -- each request gets its answer --------------------------------------------------------------------------------------
 
 
 def test_answers_belong_to_their_requests_where_made_up_data_fails(client: Any) -> None:
@@ -403,7 +403,7 @@ def test_what_is_left_out_comes_from_the_default_the_request_or_the_last_one(cli
     assert "neither a default nor an earlier value to repeat" in refused(client, "optional", x=x).message()
     offset = np.full((1, 3), 0.5, np.float32)
     assert ask(client, "optional", x=x[:1], offset=offset).as_numpy("y").tolist() == [[2.5] * 3]
-    # One sample, from the last request that had the input, for each of these.
+    # Both samples use the one sample of the last request that had the input.
     assert ask(client, "optional", x=x).as_numpy("y").tolist() == [[2.5] * 3] * 2
     factor = np.array([[3], [4]], np.float32)
     assert ask(client, "optional", x=x, factor=factor).as_numpy("y").tolist() == [[3.5] * 3, [4.5] * 3]
@@ -431,7 +431,7 @@ def test_samples_of_different_lengths_are_split(client: Any, model: str) -> None
     assert answer.as_numpy("same").tolist() == x.tolist()
 
 
-# -- what a model needs beside its file --------------------------------------------------------------------------------
+# -- what a model needs besides its file -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("model", "number"), [("helped", 3), ("helped_too", 4)])

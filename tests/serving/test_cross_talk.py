@@ -1,4 +1,6 @@
-"""Each answer belongs to its request: 20,000 requests of 32 clients over HTTP and gRPC, a tenth of them bad; and while models are reloaded."""
+"""Each answer belongs to its request: 20,000 requests of 32 clients over HTTP and gRPC, a tenth of them bad. The same while
+models are reloaded.
+"""
 
 from __future__ import annotations
 

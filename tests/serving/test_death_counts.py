@@ -16,7 +16,8 @@ def test_pauses_double_up_to_a_limit() -> None:
 
 
 def test_a_server_that_dies_for_days_is_still_started_again() -> None:
-    # From 1,026 deaths on, at 60 s each after 17 hours, the pause was an OverflowError, which ended the supervisor.
+    # Once, computing the pause raised OverflowError from 1,026 deaths on (after 17 hours, at 60 s each), which ended the
+    # supervisor.
     deaths = supervisor._Deaths()
     deaths.count = 100_000
     assert deaths.pause(free=1) == supervisor._MAX_PAUSE_SECONDS

@@ -1,4 +1,4 @@
-"""The supervisor's judgement that a model's process is dead: without a Triton, with a fake clock."""
+"""When the supervisor considers a model's process dead: without Triton, with a fake clock."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class OneProcess:
         return self.now
 
     def start(self, instance: str) -> Stub:
-        """Return one more process of the model."""
+        """Add a process of the model, and return it."""
         process = subprocess.Popen(["sleep", "60"])
         self.processes[process.pid] = process
         started = int(Path(f"/proc/{process.pid}/stat").read_text().split()[21])
         return Stub(process.pid, started, instance, PurePath("/models/resize/1/model.py"))
 
     def end(self, stub: Stub) -> None:
-        """End a process, and return the judgement about its end."""
+        """End a process, and reap it."""
         self.processes[stub.pid].kill()
         self.processes[stub.pid].wait()
 

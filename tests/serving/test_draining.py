@@ -32,7 +32,7 @@ from served import HEADER, add_model, until
 
 NAP_SECONDS = 0.5
 TIRED = 7.5
-"""A value that makes requests nap, unlike a trial run while a model is loaded, which would nap as well."""
+"""The value that makes a request nap: one that trial runs do not have, so that loading a model does not nap."""
 CLOSED = 0
 """Stands for a status: the server has closed the connection."""
 
@@ -84,14 +84,14 @@ ensemble_scheduling { step [
 
 
 def write_slow(folder: Path, naps: int = 1) -> Path:
-    """Return a repository of one model."""
+    """Write a repository of one model, and return it."""
     source = SLOW.replace("NAPS", str(naps)).replace("TRACE", str(folder / "trace"))
     add_model(folder / "models", "slow", CONFIG, source)
     return folder / "models"
 
 
 def await_naps(folder: Path, count: int) -> None:
-    """Wait until this many naps have begun."""
+    """Wait until ``count`` naps have begun."""
     trace = folder / "trace"
     until(lambda: trace.exists() and len(trace.read_text()) >= count)
 
@@ -160,7 +160,7 @@ Client = HttpClient | GrpcClient
 
 @contextmanager
 def stopping(server: LocalServer) -> Iterator[float]:
-    """Stop a server; yield when that began."""
+    """Stop a server during the context; yield the time at which that began."""
     thread = threading.Thread(target=server.stop)
     began = time.monotonic()
     thread.start()
@@ -207,8 +207,8 @@ def answers_of(asking: list[Asking]) -> list[Answer]:
 @pytest.mark.parametrize("protocol", [HttpClient, GrpcClient])
 def test_requests_in_flight_are_answered_and_later_ones_refused_as_unavailable(tmp_path: Path, protocol: type) -> None:
     repository = write_slow(tmp_path)
-    # Two instances, so that half of the requests are queued. If clients that hold connections open were waited for
-    # until the timeout, the server would take a minute to end.
+    # Two instances, so that half of the requests are queued. If the server waited for clients that hold connections open,
+    # it would take a minute to end, the timeout.
     with (
         LocalServer(repository, model_host="native", settings=TRUSTING, flags=["--exit-timeout-secs=60"]) as server,
         contextlib.closing(HttpClient(server)) as health,

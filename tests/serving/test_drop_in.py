@@ -35,7 +35,7 @@ import nvidia.dali as dali
 import nvidia.dali.fn as fn
 from nvidia.dali.plugin.triton import autoserialize
 """
-# Numbers out of two inputs, with operators on the GPU.
+# Two inputs of numbers, and operators on the GPU.
 SUMS = (
     HEAD
     + """
@@ -184,7 +184,7 @@ def test_versions_by_name_and_by_what_stands_in_for_it(client: Any) -> None:
         assert ask(client, "versions", version, X=x).as_numpy("Y").tolist() == (x / divisor).tolist()
 
 
-# -- refused -----------------------------------------------------------------------------------------------------------
+# -- refusals ----------------------------------------------------------------------------------------------------------
 
 READING = """
 max_batch_size: 1
@@ -203,7 +203,7 @@ REFUSALS = {
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return models that are refused, and what each of them tries to access."""
+    """Return the repository of models that are refused; what they try to reach lies beside it."""
     folder = tmp_path_factory.mktemp("refused")
     repository = folder / "models"
     (folder / "outside.py").write_text(f"open({str(folder / 'executed')!r}, 'w')\n{HALVES}")
@@ -239,7 +239,7 @@ def test_code_outside_of_a_models_folder_never_runs(repository: Path) -> None:
 
 
 def test_clients_load_models_and_are_told_why_not(repository: Path) -> None:
-    """With a complete configuration, the backend is not called before the model is created."""
+    """The configurations are complete, so that the backend is not called before the model is created."""
     flags = ["--model-control-mode=explicit", "--disable-auto-complete-config"]
     with (
         stopped_later(
@@ -259,7 +259,7 @@ def test_clients_load_models_and_are_told_why_not(repository: Path) -> None:
 
 
 def _soon(action: Callable[[], None]) -> None:
-    """Return the result once the server has noticed the addition."""
+    """Repeat an action until it succeeds, for at most 10 s: the server has to notice a new model first."""
     deadline = time.monotonic() + 10
     while True:
         try:

@@ -1,5 +1,5 @@
-"""Every call that opens, writes, maps or forks fails once, as on a full disk or at a limit: that costs one request at
-most.
+"""Every call that opens, writes, maps or forks fails once, as on a full disk or at a limit: at most one request fails for
+it.
 
 In SQLite's manner: a scenario runs once to count the calls of each kind that each program makes, and then again and again, each
 time with another call failing. The default run takes a few calls of each kind, `--exhaustive` many.
@@ -34,7 +34,7 @@ WHILE_SERVING = [
     (Program.COMMAND, Kind.WRITE),
     (Program.COMMAND, Kind.DESCRIPTOR),
 ]
-"""System calls while requests are answered, the first of which starts a process to decode in."""
+"""System calls while requests are answered; the first request starts a decoder process."""
 
 WHILE_LOADING = [
     (Program.TRITON, Kind.OPEN),
@@ -77,7 +77,7 @@ TRITONS_OWN = ("tritonserver", "libstdc++", "libtritonserver", "libevent", "libt
 
 
 SPARE_DESCRIPTORS = 4
-"""The number by which Triton's descriptors differ from one moment to the next, without a fault."""
+"""How much the number of Triton's open descriptors may vary without a fault."""
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultySe
 
 @pytest.fixture
 def server(shared_server: FaultyServer) -> FaultyServer:
-    """Return a server that answers correctly, whatever the previous test did to it."""
+    """Return the shared server once it answers correctly again, whatever the previous test did to it."""
     if shared_server.ended or not shared_server.answers_right():
         shared_server.kill()
         shared_server.start()
@@ -154,19 +154,19 @@ def test_a_call_that_fails_costs_one_request(
         server.calls.arm(fault)
         counts = server.ask()
         failed = server.calls.disarm()
-        if failed is None:  # the calls of separate threads vary in number
+        if failed is None:  # threads make more calls in some runs than in others
             continue
         hit.append(failed)
         told = f"{fault}: {failed}: {counts.mistakes}"
         assert (counts.wrong, counts.accepted) == ({}, {}), told
         if server.triton() == triton:
             assert counts.failed.total() + counts.misjudged.total() <= 1, told
-            # The client has done nothing wrong.
+            # The errors must not blame the client.
             assert not any("INVALID_ARGUMENT" in error for error in counts.failed), told
         else:
             assert may_end_triton(failed), told
         assert server.answers_right(), told
-    # Whatever the supervisor does once a second may fall between two scenarios.
+    # The supervisor's calls, once a second, may fall between two scenarios.
     assert hit or program is Program.COMMAND
     assert server.ask().spotless
     assert wait_until(lambda: open_descriptors(server) <= descriptors + SPARE_DESCRIPTORS)
@@ -221,7 +221,7 @@ def calls_at_both_ends(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
 
 @pytest.fixture
 def fresh(calls_at_both_ends: tuple[FaultyServer, Calls, Calls]) -> Iterator[FaultyServer]:
-    """Yield a server that is not running, with nothing of its last run."""
+    """Yield a server that does not run; kill what is left of its last run."""
     server, _, _ = calls_at_both_ends
     yield server
     server.kill()

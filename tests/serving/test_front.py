@@ -50,7 +50,7 @@ def echo():
     return fn.copy(fn.external_source(name="x", dtype=types.UINT8, ndim=1), name="y")
 """
 )
-# About as long as the deadlines of a storm.
+# Takes about as long as the deadlines of a storm allow.
 SLOW = (
     HEADER
     + """
@@ -130,7 +130,7 @@ def check_serves(server: LocalServer) -> None:
 
 
 def cancelled(server: LocalServer) -> bool:
-    """Return whether Triton ever got to know of a cancelled request."""
+    """Return whether Triton has counted a cancelled request."""
     with urllib.request.urlopen(server.metrics_url, timeout=PATIENCE_SECONDS) as page:
         return b'kind="cancelled"' in page.read()
 
@@ -155,7 +155,7 @@ def bare(repository: Path) -> Iterator[LocalServer]:
 
 @pytest.mark.parametrize("name", CRASHES)
 def test_triton_alone_dies(bare: LocalServer, name: str) -> None:
-    # If one fails with a newer Triton: it is mended there; say so in the table of docs/facing-a-network.md.
+    # If this fails for one of them with a newer Triton, Triton has fixed it: say so in the table of docs/facing-a-network.md.
     pid = bare.pid
     assert CRASHES[name](Target(bare.http_url, "echo")) == 0
     assert eventually(lambda: bare.running and bare.pid != pid and bare.control.live())
@@ -172,7 +172,7 @@ def test_triton_alone_dies(bare: LocalServer, name: str) -> None:
 )
 def test_front_refuses_what_ends_triton(server: LocalServer, http_target: Target, name: str, status: int) -> None:
     pid = server.pid
-    # Where a client still sends when it is refused, its system may drop the answer.
+    # If a client is refused while it still sends, its system may drop the answer.
     assert CRASHES[name](http_target) in (status, 0)
     check_serves(server)
     assert server.pid == pid
@@ -406,7 +406,7 @@ def test_streams_that_clients_leave_end(server: LocalServer) -> None:
     pid = server.pid
     with grpc.insecure_channel(address(server, "gRPC")) as channel:
         stream = channel.stream_stream("/inference.GRPCInferenceService/ModelStreamInfer")
-        for _ in range(300):  # more than may be open at a time
+        for _ in range(300):  # more than may be open at the same time
             answers = stream(iter([grpc_request("slow", 10_000)] * 3), metadata=tuple(AUTHORIZATION.items()))
             answers.cancel()
     check_serves(server)
@@ -463,7 +463,7 @@ def test_idle_connections_keep_nobody_out(repository: Path) -> None:
     with served_elsewhere(repository, 1024) as (_, where, _), contextlib.ExitStack() as held:
         host, port = where.split(":")
         for _ in range(IDLE_CONNECTIONS):
-            with contextlib.suppress(ConnectionResetError):  # it has as many connections as one address may have
+            with contextlib.suppress(ConnectionResetError):  # the limit of an address is reached
                 held.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS))
         for _ in range(20):
             other = http.client.HTTPConnection(host, int(port), timeout=5, source_address=("127.0.0.2", 0))
@@ -518,7 +518,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def reads(where: str, context: ssl.SSLContext) -> bool:
-    """Return whether the server answers over TLS, and does not end the handshake or the connection."""
+    """Return whether the server answers over TLS, rather than ending the handshake or the connection."""
     connection = http.client.HTTPSConnection(where, context=context, timeout=PATIENCE_SECONDS)
     with contextlib.closing(connection):
         try:

@@ -86,7 +86,7 @@ def test_command_refuses_to_expose_triton(tmp_path: Path, arguments: list[str], 
 
 
 def test_no_front_allows_any_address(tmp_path: Path) -> None:
-    # The server goes on to start, and finds that there is no such folder any more.
+    # The options are accepted; what fails then is the start, as the Python environment does not exist.
     models = tmp_path / "models"
     models.mkdir()
     stopping = (signal.SIGTERM, signal.SIGHUP)

@@ -1,4 +1,6 @@
-"""The demonstration as user `nobody` without HOME, on a read-only file system, without a network: it answers and leaves nothing."""
+"""The demonstration as user `nobody` without HOME, on a read-only file system, without a network: it answers and leaves
+nothing behind.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def decoded():
     encoded = fn.external_source(name="encoded", dtype=types.UINT8, ndim=1)
     return fn.decoders.image(encoded, name="pixels")
 """
-# Our check of headers would refuse the file that is to kill its decoder.
+# Skip the check of headers, which would refuse the file before it can kill its decoder.
 UNCHECKED = """
 from penstock.kernels.codecs import image_header
 from penstock.kernels.codecs.decoder_memory import GIF
@@ -60,7 +60,7 @@ def image(kind: str, height: int = 40, width: int = 60) -> np.ndarray:
 
 
 def killer() -> np.ndarray:
-    """Return JPEG 2000 whose tiles have no width."""
+    """Return a JPEG 2000 file whose tiles have a width of 0."""
     data = image("JPEG2000").copy()
     place = data.tobytes().index(b"\xff\x51") + 22
     data[place : place + 4] = 0
@@ -68,7 +68,7 @@ def killer() -> np.ndarray:
 
 
 def bomb() -> np.ndarray:
-    """Return 33 bytes that declare a gigapixel."""
+    """Return 33 bytes that declare an image of a gigapixel."""
     header = b"IHDR" + struct.pack(">IIBBBBB", 32768, 32768, 8, 2, 0, 0, 0)
     return np.frombuffer(
         b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header)), np.uint8
@@ -103,7 +103,7 @@ def is_worker(pid: int) -> bool:
 
 
 def own_workers() -> list[int]:
-    """Return the child processes of this one that decode for others."""
+    """Return the ids of the decoder processes that this process has started."""
     parents = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:

@@ -95,7 +95,7 @@ def test_the_stub_has_its_libraries(wheel: Installation) -> None:
 
 
 def test_a_stub_without_its_python_is_refused(wheel: Installation, tmp_path: Path) -> None:
-    # A copy finds none of the wheel's libraries beside itself.
+    # A copy of the stub does not find the wheel's libraries, which lie beside the original.
     copy = tmp_path / wheel.stub.name
     copy.write_bytes(wheel.stub.read_bytes())
     copy.chmod(0o755)

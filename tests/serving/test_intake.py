@@ -1,4 +1,4 @@
-"""The samples that a request means, of inputs that are controls or come from earlier requests."""
+"""Which samples a request stands for, if inputs are controls or come from earlier requests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_values_are_repeated_from_the_last_request_that_had_them() -> None:
     with pytest.raises(RequestError, match="neither a default nor an earlier value"):
         intake.samples_of(Asked({"x": rows(1, 2)}))  # type: ignore[arg-type]
     intake.samples_of(Asked({"x": rows(1, 2), "y": sent}))  # type: ignore[arg-type]
-    # The memory of a request is its sender's again.
+    # After a request, its sender may overwrite its memory.
     sent[:] = 0
     _, again = intake.samples_of(Asked({"x": rows(3, 4)}))  # type: ignore[arg-type]
     assert [int(value[0]) for value in again] == [5, 6]  # type: ignore[index]

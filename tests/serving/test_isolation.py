@@ -1,4 +1,4 @@
-"""Crashes: of a model in a separate process, which affects no other, and in the server, which is restarted."""
+"""Crashes: one in a model's separate process affects no other model; after one in the server, it is restarted."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Served:
             return answer
 
     def answers(self, model: str) -> bool:
-        """Return whether a model answers, and right."""
+        """Return whether a model gives the right answer."""
         with contextlib.suppress(InferenceServerException):
             return self.ask(model, 5) == 5
         return False
@@ -144,7 +144,7 @@ def test_a_crash_in_the_server_costs_the_requests_in_flight_and_a_moment(served:
 
 
 def running(server: LocalServer, model: str) -> bool:
-    """Return whether a model has taken a request that it has not answered: the queue no longer holds it."""
+    """Return whether the queue of a model is empty: the model has taken the request that was sent to it."""
     with urllib.request.urlopen(server.metrics_url, timeout=30) as page:
         text = page.read().decode()
     waiting = re.search(rf'nv_inference_pending_request_count{{model="{model}",version="1"}} (\d)', text)

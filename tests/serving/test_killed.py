@@ -1,4 +1,4 @@
-"""Processes killed under load: others are not affected, the killed ones are restarted, nothing remains."""
+"""Processes killed under load: other models are not affected, killed processes are restarted, nothing is left behind."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class Service:
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
-        """Return the command itself, which supervises the server."""
+        """The process of the command, which supervises the server."""
         assert self._process is not None
         return self._process
 
     def start(self) -> None:
-        """Start serving, unless it does already, and wait until all models are ready."""
+        """Start serving, unless it already serves, and wait until all models are ready."""
         if self._process is None or self._process.poll() is not None:
             options = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), self._ports)]
             options.append(f"--backend={self._model_host}")
@@ -71,13 +71,13 @@ class Service:
         assert wait_for(lambda: all(map(self.ready, MODELS))), self._log.read_text()
 
     def stop(self) -> None:
-        """End serving in order."""
+        """Stop serving in an orderly way."""
         if self._process is not None:
             self._process.terminate()
             self._process.wait(60)
 
     def ready(self, model: str) -> bool:
-        """Return the server says that a model is ready."""
+        """Return whether the server says that a model is ready."""
         connection = http.client.HTTPConnection(self.urls[0], timeout=5)
         try:
             connection.request("GET", f"/v2/models/{model}/ready")
@@ -88,15 +88,15 @@ class Service:
             connection.close()
 
     def triton(self) -> int:
-        """Return the process of the server."""
+        """Return the id of Triton's process."""
         return next(pid for pid in children(self.process.pid) if command_line(pid)[0].endswith("tritonserver"))
 
     def stubs(self, model: str = "") -> list[int]:
-        """Return the processes of a model, or of all."""
+        """Return the ids of the processes of a model, or of all models."""
         return [pid for pid in everything() if str(self.repository / model) in " ".join(command_line(pid)[1:2])]
 
     def left(self) -> list[list[str]]:
-        """Return the processes of Triton that use the repository, whoever started them."""
+        """Return the command lines of Triton's processes that use the repository, whoever started them."""
         lines = [command_line(pid) for pid in everything() if pid != self.process.pid]
         return [line for line in lines if "triton" in line[0] and str(self.repository) in " ".join(line)]
 
@@ -107,12 +107,12 @@ class Service:
 
 
 def everything() -> list[int]:
-    """Return all processes."""
+    """Return the ids of all processes."""
     return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
 
 
 def command_line(pid: int) -> list[str]:
-    """Return program and arguments; empty strings for a process that has ended."""
+    """Return a process's program and arguments; one empty string if it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
     except OSError:
@@ -131,7 +131,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterator[
 
 @pytest.fixture
 def service(kept: Service) -> Service:
-    """Return a service that is up, and whose models answer right."""
+    """Return the service, running, once all models answer right."""
     kept.start()
     return kept
 
@@ -141,7 +141,7 @@ def traffic_for(service: Service, models: tuple[str, ...] = MODELS) -> Traffic:
 
 
 def recovered(counts: Counts, model: str, since: float) -> float:
-    """Return seconds after which a model had no more failures, and right answers again."""
+    """Return how many seconds after ``since`` a model failed last; assert that it has answered right again after that."""
     bins = {int(key.split()[0]): found for key, found in counts.timeline.items() if key.split()[1] == model}
     last = max((at for at, (_, others) in bins.items() if others), default=0)
     assert any(right for at, (right, _) in bins.items() if at > last), (
@@ -151,7 +151,7 @@ def recovered(counts: Counts, model: str, since: float) -> float:
 
 
 def answers_again(traffic: Traffic, model: str, since: float) -> Callable[[], bool]:
-    """Return whether a model has given right answers only for a second."""
+    """Return a function that tells whether a model has given right answers, and only those, in the last 1.5 s."""
 
     def asked() -> bool:
         bins = {int(key.split()[0]): found for key, found in traffic.counts().timeline.items() if key.endswith(model)}
@@ -220,6 +220,6 @@ def test_a_supervisor_that_ends_leaves_nothing_behind(service: Service, number: 
         counts = traffic.stop()
     assert counts.right
     assert counts.wrong == {}, counts.mistakes
-    # The ports are free again, so that the next start is like the first.
+    # The ports must be free again, so this start works like the first.
     service.start()
     assert_all_answer_right(service)

@@ -1,4 +1,4 @@
-"""Loading and unloading models: nothing remains, and other models are not affected."""
+"""Loading and unloading models: nothing is left behind, and other models are not affected."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from traffic_models import write_model
 from traffic_process import Counts
 
 GONE = {"UNAVAILABLE", "NOT_FOUND"}
-"""The possible errors of a request to a model that is not there; over HTTP the same."""
+"""The possible errors of a request to a model that is not loaded, over gRPC and HTTP."""
 
 pytestmark = pytest.mark.exhaustive
 
 
 def control(server: LocalServer, model: str, what: str) -> tuple[int, str]:
-    """Request the server to load or unload a model."""
+    """Have the server load or unload a model; return the status and the body of its answer."""
     connection = http.client.HTTPConnection(server.http_url, timeout=120)
     try:
         connection.request("POST", f"/v2/repository/models/{model}/{what}", b"{}")
@@ -87,7 +87,7 @@ def empty_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServ
         folder = tmp_path_factory.mktemp("model")
         write_model(folder, "crossing")
         (folder / "crossing").rename(repository / f"crossing_{number}")
-    # Completing configurations takes another process for each load, and these are complete.
+    # To complete a configuration, each load would start one more process; these configurations are complete.
     flags = ["--model-control-mode=explicit", "--disable-auto-complete-config"]
     with stopped_later(LocalServer(repository, allow_failures=True, flags=flags)) as running:
         yield running
@@ -95,7 +95,7 @@ def empty_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServ
 
 def test_a_hundred_loads_leave_nothing_behind(empty_server: LocalServer) -> None:
     def all_of_them(times: int) -> Holdings:
-        # One at a time: of loads and unloads that meet, Triton 2.51 dies now and then, with models of plain Python too.
+        # One at a time: loads and unloads at the same time sometimes kill Triton 2.51, with plain Python models, too.
         for _ in range(times):
             for number in range(4):
                 for what in ("load", "unload"):
@@ -130,7 +130,7 @@ def touched(server: LocalServer, model: str) -> None:
 
 
 def under_load(server: LocalServer, model: str, *steps: str) -> Counts:
-    """Return the answers to requests to `crossing` and `several` while these steps were done with a model, twice."""
+    """Return the answers to requests to `crossing` and `several` while the steps are taken with a model, twice."""
     urls = server.http_url, server.grpc_url
     with Traffic(*urls, clients=8, models=("crossing", "several"), bad=0.05, pause=0.005, seed=len(steps)) as traffic:
         traffic.flow()
@@ -216,7 +216,7 @@ def fail_to_reload(server: LocalServer, model: str) -> None:
 @pytest.mark.parametrize("steps", [(), ("unload",)])
 def test_a_server_ends_soon_after_a_reload_that_failed(tmp_path: Path, steps: tuple[str, ...]) -> None:
     write_model(tmp_path, "crossing")
-    # Without help it would wait that long, and be killed after 20 s.
+    # Left alone, Triton would wait this long, and be killed after 20 s.
     flags = ["--model-control-mode=explicit", "--load-model=*", "--exit-timeout-secs=60"]
     with LocalServer(tmp_path, flags=flags) as server:
         fail_to_reload(server, "crossing")

@@ -1,4 +1,4 @@
-"""What a server had loaded is known after its death, without a Triton: from the answers that it gave."""
+"""After a server's death, it is known what it had loaded, from the answers that it gave; without Triton."""
 
 from __future__ import annotations
 
@@ -90,5 +90,5 @@ def test_files_of_clients_go_with_the_server(answers: Answers) -> None:
     assert sent.is_dir()
     models.remove_sent_files()
     assert not sent.exists()
-    # What cannot be read any more cannot come back.
+    # A model whose files cannot be read any more cannot be restored.
     assert models.restoration().lost == ["sent"]

@@ -86,7 +86,7 @@ def client(server: LocalServer) -> Iterator[Any]:
 
 
 def ask(client: Any, model: str, samples: int, extent: int = 4, request: str = "", heights: Any = 2) -> np.ndarray:
-    """Request the middle of square images, two wide; narrower ones have none."""
+    """Request a crop from the middle of square images, two pixels wide, which narrower images do not have."""
     tensors = []
     for name, data in (("x", np.ones((samples, extent, extent, 3))), ("height", np.ones((samples, 1)) * heights)):
         tensors.append(tritonclient.http.InferInput(name, list(data.shape), "FP32"))
@@ -182,7 +182,7 @@ def test_each_failure_is_of_one_kind(cause: Exception, kind: str) -> None:
         accounts.end([SimpleNamespace(id="")], {0: refusal}, {Metric.DECODER_DEATHS: deaths})
     counts = accounts.tally.take().counts
     assert counts[Metric.FAILED_REQUESTS, ("client", kind, refusal.operator)] == 3
-    # The third reading is of a rebuilt pipeline.
+    # The third reading is from a rebuilt pipeline, which begins at 0.
     assert counts[Metric.DECODER_DEATHS, ()] == 6 + 1
     assert refusal.sample == (None if kind == "cancelled" else 2)
 
@@ -225,7 +225,7 @@ def test_counters_outlive_the_model_and_its_memory_is_given_back(server: LocalSe
         return [value for name, value in page(server, "quiet").items() if "host_memory" in name]
 
     counted = page(server, "quiet").get("penstock_requests_total{}", 0) + 1
-    ask(client, "quiet", 8, 400, heights=400)  # an output of more than the pool leaves to the allocator
+    ask(client, "quiet", 8, 400, heights=400)  # the pool leaves smaller outputs to the allocator
     until(lambda: page(server, "quiet").get("penstock_requests_total{}") == counted)
     assert sum(held()) > 0
     client.unload_model("quiet")

@@ -1,4 +1,4 @@
-"""Models whose code misbehaves: it affects nobody else, whichever way models run."""
+"""Models whose code misbehaves: other models are not affected, whether models run in Triton's process or in the stub."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RAISING = {
     "fails": "ZeroDivisionError",
     "interrupts": "KeyboardInterrupt",
 }
-# The category of these errors for clients: the server's, the model's, or the client's.
+# The status tells clients whose fault an error is: the server's, the model's, or their own.
 STATUSES = {
     "fills_the_disk": ("OSError(28, 'No space left on device')", "503"),
     "exhausts": ("MemoryError", "503"),
@@ -91,7 +91,7 @@ NOT_LOADED = {
 }
 
 
-# Each model is two processes of the stub, one after the other, which takes seconds each.
+# The stub starts two processes for each model, one after the other, each of which takes seconds.
 @pytest.fixture(scope="module", params=["native", pytest.param("stub", marks=pytest.mark.exhaustive)])
 def model_host(request: pytest.FixtureRequest) -> Any:
     return request.param
@@ -196,7 +196,7 @@ def test_a_model_is_unloaded_under_load(server: LocalServer, client: Any, model:
 
 
 def ask_for_what_never_comes(url: str) -> None:
-    """Make a model forget its lock, and then wait for it."""
+    """Make a model take a lock and not release it, and then wait for that lock."""
     with tritonclient.http.InferenceServerClient(url) as patient:
         assert sent(patient, "forgets_a_lock", 5) == [5]
     with (
@@ -232,7 +232,7 @@ def test_a_forgotten_lock_stops_its_model_alone_and_not_the_end_of_the_server(tm
             time.sleep(0.01)
         began = time.monotonic()
         server.stop()
-        # After 20 s it is killed.
+        # A server that has not ended after 20 s is killed.
         assert time.monotonic() - began < 18
         for one in asking:
             one.result(timeout=20)

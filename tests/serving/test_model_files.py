@@ -116,7 +116,7 @@ def test_links_within_the_model_and_to_the_model_are_followed(version: Path, tmp
     assert added(ModelFolder(tmp_path / "linked" / "1").load()) == 1
 
 
-# -- which file --------------------------------------------------------------------------------------------------------
+# -- the file that is loaded -------------------------------------------------------------------------------------------
 
 
 def test_files_are_tried_in_order(version: Path) -> None:
@@ -167,7 +167,7 @@ def test_dalis_imports_mean_penstock_where_the_model_is_dalis(version: Path, wit
     assert added(ModelFolder(version, as_dali=True).load()) == 2
 
 
-# -- paths inside of pipelines -----------------------------------------------------------------------------------------
+# -- paths in pipelines ------------------------------------------------------------------------------------------------
 
 
 @pipeline_def(batch_size=1, num_threads=1, device_id=None)

@@ -187,6 +187,6 @@ def test_images_of_which_none_has_a_box(url: str) -> None:
         answer = ask(client, "crop", image=files, boxes=boxes, found=counts)
         assert answer.as_numpy("crops").shape == (0, 16, 16, 3)
         assert answer.as_numpy("counts").tolist() == [[0], [0]]
-    # Triton gives no step of an ensemble an empty batch.
+    # Triton refuses an empty batch for a step of an ensemble.
     with pytest.raises(InferenceServerException, match="input 'crops' for model 'classify'"):
         found(url, [1, 2], [0, 0])

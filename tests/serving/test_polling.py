@@ -59,7 +59,7 @@ def test_what_python_writes_itself_is_no_change(tmp_path: Path) -> None:
 
 
 def test_a_link_to_another_file_is_a_change(tmp_path: Path) -> None:
-    # The way in which Kubernetes mounts a ConfigMap.
+    # Links as in a ConfigMap that Kubernetes mounts.
     for version in ("old", "new"):
         write(tmp_path / "kept" / version / "config.pbtxt", version)
         os.utime(tmp_path / "kept" / version / "config.pbtxt", (len(version), 5 if version == "old" else 6))

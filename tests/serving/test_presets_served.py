@@ -1,4 +1,4 @@
-"""Presets through Triton: a request gets the result of the processor for its images, in one call."""
+"""Presets through Triton: a request with several images gets what the Hugging Face processor returns for them in one call."""
 
 from __future__ import annotations
 

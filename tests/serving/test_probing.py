@@ -1,4 +1,4 @@
-"""The synthetic data with which pipelines are tried before they are served."""
+"""Trial runs of pipelines with synthetic data, before they are served."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_extents_that_depend_on_the_input_are_unknown() -> None:
 
 
 def _ranks(signal: np.ndarray) -> np.ndarray:
-    """Return one of another rank for the smaller of the two trials."""
+    """Return one more dimension for the smaller signals, which one of the two trial runs has."""
     return signal[None] if len(signal) < 20 else signal
 
 

@@ -46,7 +46,7 @@ mount -o remount,bind,ro / && mount -t tmpfs -o mode=1777 scratch "$TMPDIR" && e
 
 @contextmanager
 def serving(folder: Path) -> Iterator[Any]:
-    """Yield a client of a server to which all of the file system but its temporary folder is read-only."""
+    """Yield a client of a server that can write to no folder but its temporary one."""
     scratch, log = folder / "scratch", folder / "log"
     scratch.mkdir(exist_ok=True)
     ports = free_ports(3)
@@ -116,7 +116,7 @@ def test_damaged_kernels_are_compiled_again(tmp_path: Path) -> None:
         f"definition = runpy.run_path({str(tmp_path / 'models/half/1/pipeline.py')!r})['half']; "
         "probe(definition(num_threads=1, device_id=None))"
     )
-    # No library of kernels, so nothing would be compiled.
+    # With the library of kernels nothing would be compiled, so it is not used.
     variables = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels"), "PENSTOCK_KERNELS": "compile"}
     subprocess.run([sys.executable, "-c", filling], env=variables, check=True)
     damaged = list((tmp_path / "kernels").rglob("*.nbc"))

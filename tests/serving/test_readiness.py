@@ -1,4 +1,4 @@
-"""Readiness: a model that cannot answer for a reason of the server is not ready, and is again when it can."""
+"""Readiness: a model that cannot answer because of the server is not ready, until it can answer again."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def with_function() -> DataNode:
 
 
 class Checked:
-    """A self-check, with a clock that is set by hand."""
+    """A self-check, with a clock that the test sets."""
 
     def __init__(self, pipeline: Pipeline, every: float | None = 30.0, with_sample: bool = True) -> None:
         trial = run_trial(pipeline)

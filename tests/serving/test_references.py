@@ -1,6 +1,4 @@
-"""Requests that name files by addresses or contain base64: which are fetched, and which are refused; against a real web
-server.
-"""
+"""Requests that name files by URL or contain base64: which are fetched, and which are refused; against a real web server."""
 
 from __future__ import annotations
 
@@ -95,7 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """Yield the authority of a web server that resolves as files.example."""
+    """Yield the authority (host and port) of a web server, whose host is files.example."""
     web = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     web.daemon_threads = True
     thread = threading.Thread(target=web.serve_forever, args=(0.02,))
@@ -107,7 +105,7 @@ def server() -> Iterator[str]:
 
 
 def fetcher(server: str, **changes: Any) -> Fetcher:
-    """Return a fetcher to which names of the test resolve here, as they would to the public internet."""
+    """Return a fetcher for which files.example resolves to this machine and counts as a public address."""
     settings: dict[str, Any] = {
         "hosts": [server, "169.254.169.254", "inside.example"],
         "max_bytes": 1 << 20,
@@ -120,9 +118,7 @@ def fetcher(server: str, **changes: Any) -> Fetcher:
 
 @pytest.fixture(scope="module")
 def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ssl.SSLContext]]:
-    """Yield the authority of a web server with TLS, and settings of clients that know its certificate, which is
-    files.example's.
-    """
+    """Yield the authority of a web server with TLS, and the context of clients that trust its certificate, for files.example."""
     folder = tmp_path_factory.mktemp("tls")
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "files.example")])
@@ -186,7 +182,7 @@ def test_files_are_fetched(server: str, path: str) -> None:
         ("http://{}/script", "must start with https:// or http://"),
         ("https://{}/file", "cannot be fetched"),  # this one does not encrypt
         ("http://other.example/file", "'other.example' is not allowed"),
-        ("http://files.example/file", "'files.example' is not allowed"),  # another port
+        ("http://files.example/file", "'files.example' is not allowed"),  # not the port that is allowed
         ("http://user:word@{}/file", "must not have a user"),
         ("http://{}:1/file", "not a valid address"),
         ("http://{}/a b", "visible ASCII characters"),

@@ -1,4 +1,4 @@
-"""Triton's response cache, which would repeat failed requests as successes, on the real server."""
+"""Triton's response cache, which would answer failed requests with success when they are repeated, on the real server."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_models_in_the_stub_are_refused(repository: Path) -> None:
 
 
 def test_from_the_stub_failures_are_repeated_as_successes(repository: Path) -> None:
-    """Such models are refused as long as Triton repeats failures as successes."""
+    """If this fails, models with a response cache no longer have to be refused for the stub."""
     settings = {"unsafe_response_cache": "true"}
     with (
         stopped_later(LocalServer(repository, flags=FLAGS, settings=settings, model_host="stub")) as server,

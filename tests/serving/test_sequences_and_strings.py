@@ -34,7 +34,7 @@ def pipeline():
     values = fn.external_source(name="INPUT", dtype=types.INT32, ndim=1)
     return fn.copy(values + fn.external_source(name="START", dtype=types.INT32, ndim=0), name="OUTPUT")
 """
-# The sum of a sequence's values, and at its end of its id.
+# The sum of a sequence's values so far; at its end, its id is added.
 SUMMING = """
 from collections import OrderedDict
 
@@ -79,7 +79,7 @@ SUMMING_STRINGS = (
 TENSOR = 'name: "{}" data_type: TYPE_INT32 dims: [ 1 ]'
 VALUES = f"input [ {{ {TENSOR.format('INPUT')} }} ] output [ {{ {TENSOR.format('OUTPUT')} }} ]"
 
-# The sums and differences of numbers in texts.
+# The sums and differences of numbers that are given as texts.
 SUMS_OF_TEXTS = """
 import numpy as np
 
@@ -191,7 +191,7 @@ def test_sequences_have_their_own_state(server: LocalServer) -> None:
 def test_names_of_sequences(server: LocalServer, model_host: str) -> None:
     model = "simple_string_dyna_sequence"
     if model_host == "stub":
-        # For any Python model, Triton 2.51 passes the name with the bytes in memory after it, and refuses that itself.
+        # To Python models, Triton 2.51 passes the name together with the bytes that follow it in memory, and then refuses that.
         with pytest.raises(InferenceServerException, match=r"number of string elements|truncated"):
             send_sequence(server.http_url, model, "1002", [1, 2, 3])
         return

@@ -1,4 +1,4 @@
-"""The meaning of requests, tested without Triton."""
+"""What a served model answers to requests, without Triton."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_byte_strings_come_as_lists_as_well(load: Any) -> None:
 
 
 def test_whoever_gives_another_batch_answers_nobody(load: Any) -> None:
-    """The source returns the previous batch now and then."""
+    """A source sometimes returns a batch a second time: none of the requests is answered with it."""
     model = load(SUMS, SUMS_CONFIG)
     answered, refused = 0, 0
     for number in range(20):
@@ -282,7 +282,7 @@ def test_outputs_are_written_to_the_memory_of_their_answers(load: Any) -> None:
     for request, answer in zip(requests, model.answer(requests)):
         np.testing.assert_array_equal(answer.tensors["scaled"], request.inputs["x"] * 2)
         np.testing.assert_array_equal(answer.tensors["row"], request.inputs["x"][:, None] * 2)
-    # Small outputs are copied, and so are those that no operator has written.
+    # No memory is reserved for small outputs, nor for outputs that no operator has written: those are copied.
     for request, answer in zip(requests[:2], model.answer(requests[:2])):
         assert answer.tensors["scaled"] is request.reserved["scaled"]
         assert set(request.reserved) == {"scaled"}
@@ -347,7 +347,7 @@ def sound():
 
 
 def film(rate: int) -> bytes:
-    """Return a clip of ten frames at 25 Hz, and of one second of sound in stereo."""
+    """Return a clip with ten frames at 25 Hz and one second of stereo sound."""
     buffer = io.BytesIO()
     with av.open(buffer, "w", format="mov") as file:
         pictures, track = file.add_stream("libx264", rate=25), file.add_stream("pcm_s16le", rate=rate, layout="stereo")

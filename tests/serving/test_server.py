@@ -153,7 +153,7 @@ def test_a_server_that_is_not_ready_in_time_is_not_drained(repository: Path) -> 
     server = Ending(repository, timeout=0.01)
     with pytest.raises(ServerError, match=r"not ready after 0 s, of which it had a processor for \d+: "):
         server.start()
-    # It has not answered anybody yet, and may never answer the requests of draining.
+    # Triton has not answered any request yet, and may never answer those that draining would send.
     assert server.drained is False
 
 

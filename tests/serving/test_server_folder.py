@@ -1,4 +1,4 @@
-"""The folders of servers: those of living ones stay, those of dead ones go."""
+"""The folders of servers: those of running servers stay, those of dead ones are removed."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_lines_of_one_cause_are_written_once_a_second_and_the_others_counted() -
     counted = [int(line.split()[1]) for line in lines if line.startswith("[penstock: ")]
     assert len(counted) == len(connections) - LINES_AT_ONCE
     assert sum(counted) + len(connections) > 10_000 - 1100
-    # After a silence, lines are written at once again.
+    # After a pause, as many lines as before may be written at once.
     clock.now += 2 * LINES_AT_ONCE
     again = [limit.admit(failure(number)) for number in range(LINES_AT_ONCE)]
     assert all(again)

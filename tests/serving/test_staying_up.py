@@ -1,4 +1,4 @@
-"""Operators' fears: limits of open files, vanished logs, killed supervisors, silent starts, mistakes in configurations."""
+"""Failures in operation: limits of open files, vanished logs, killed supervisors, silent starts, mistakes in configurations."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def command_line(pid: int) -> list[str]:
 
 
 def processes_with(word: str) -> list[int]:
-    """Return the processes in whose command line this occurs."""
+    """Return the ids of the processes whose command lines contain a word."""
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     return [pid for pid in pids if any(word in argument for argument in command_line(pid))]
 
@@ -201,7 +201,7 @@ def test_models_that_clients_loaded_are_loaded_again_as_they_loaded_them(tmp_pat
         control.load("second")
         config = control.configuration("first")
         assert config is not None
-        # A configuration of the client's, and files of the client's.
+        # A configuration from the client, and files from the client.
         note = {"note": {"string_value": "of a client"}}
         control.load("first", {"config": json.dumps(config | {"parameters": note})})
         source = DOUBLED.replace("FACTOR", "7").encode()
@@ -367,7 +367,7 @@ def test_mistakes_in_a_configuration_are_told_with_their_line(
     with pytest.raises(ServerError) as caught:
         LocalServer(repository, model_host="native").start()
     assert f"  mistaken: {repository}/mistaken{reason}" in str(caught.value)
-    # Also where configurations are copied to be amended.
+    # With `device`, configurations are copied to be amended; messages must be the same.
     with pytest.raises(ServerError) as caught:
         LocalServer(repository, model_host="native", settings={"device": "cpu"}).start()
     assert f"  mistaken: {repository}/mistaken{reason}" in str(caught.value)

@@ -1,4 +1,6 @@
-"""Two model folders of strangers, on the real server: a command that ran, and a secret that was read, before trust was the operator's."""
+"""Two model folders by strangers, on the real server: one ran a command, and one read a secret, when folders could still grant
+themselves trust.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ class Touch:
 
 
 def add_saved(repository: Path, name: str, parameter: str, operator: dict[str, Any]) -> None:
-    """Write the folder of a saved pipeline with a parameter in its configuration, ``key=value`` or nothing."""
+    """Write the folder of a saved pipeline; ``parameter``, ``key=value`` or empty, goes to its configuration."""
     document = {
         "format": "penstock-pipeline",
         "version": 1,
@@ -63,7 +65,7 @@ def server(repository: Path, model_host: str) -> Iterator[LocalServer]:
 
 
 def send(server: LocalServer, model: str, data: bytes) -> bytes:
-    """Return the answer to some bytes."""
+    """Send bytes to a model; return its answer."""
     with tritonclient.http.InferenceServerClient(server.http_url) as client:
         answer: bytes = ask(client, model, x=np.frombuffer(data, np.uint8)[None]).as_numpy("y").tobytes()
         return answer
@@ -92,7 +94,7 @@ def test_a_trusted_repository_is_as_before(repository: Path, secret: Path, model
     with stopped_later(LocalServer(repository, model_host=model_host, settings=settings)) as server:
         assert send(server, "reads", str(secret).encode()) == b"a secret"
         with pytest.raises(InferenceServerException, match="python_function"):
-            # It returns something other than an array.
+            # The request fails, as unpickling returns something other than an array, but the code has run.
             send(server, "runs", pickle.dumps(Touch(tmp_path / "executed")))
         assert (tmp_path / "executed").exists()
         with pytest.raises(InferenceServerException, match="outside of what the pipeline is confined to"):

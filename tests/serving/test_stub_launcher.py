@@ -14,7 +14,7 @@ REST = "penstock_ab12_0 1048576 1048576 77 /tmp/backends/python 336 {model} /tmp
 
 @pytest.fixture
 def stub(tmp_path: Path) -> Path:
-    """Return a stub that prints its arguments, and its environment."""
+    """Write a stub that prints its arguments and its environment; return its path."""
     path = tmp_path / "triton_python_backend_stub"
     path.write_text('#!/bin/sh\nprintf "%s\\n" "$@" "$MARK" "$PATH"\n')
     path.chmod(0o755)
@@ -42,7 +42,7 @@ def test_names_are_handed_over_as_they_are(file: str, model: str, stub: Path, tm
     assert told[1:7] == ["penstock_ab12_0", "1048576", "1048576", "77", "/tmp/backends/python", "336"]
     assert told[8] == "/tmp/backends/penstock"
     assert not (tmp_path / "executed").exists()
-    # The model's programs find the usual shell.
+    # Programs that the model starts find the usual shell: PATH is unchanged.
     assert told[10] == os.environ["PATH"]
 
 
@@ -63,7 +63,7 @@ def test_an_environment_of_a_model_that_need_not_be_code_is_refused(stub: Path, 
     told = call(tmp_path, "-c", f"{command} {REST.format(model='m')}", trusted=Trusted())
     assert "EXECUTION_ENV_PATH" in Path(told[0]).read_text()
     assert not (tmp_path / "activated").exists()
-    # A plain Python model is code in any case.
+    # A plain Python model runs code anyway, so it needs no grant.
     plain = REST.format(model="m").replace("/tmp/backends/penstock", "DEFAULT")
     assert call(tmp_path, "-c", f"{command} {plain}", trusted=Trusted())[0] == "/m/1/model.py"
 

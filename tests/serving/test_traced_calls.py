@@ -1,4 +1,4 @@
-"""Calls of other models by requests that Triton traces: answered, cancelled, and given up."""
+"""Requests that Triton traces and that call other models: answered, cancelled, and timed out."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ def client(server: LocalServer) -> Iterator[Any]:
 
 
 def children(folder: Path, request_id: str) -> list[str]:
-    """Return the models whose traces are below that of a request, which Triton has written."""
+    """Return the models that a request has called, according to the traces that Triton has written."""
     named = [entry for entry in entries(folder) if "model_name" in entry]
     parents = {entry["id"] for entry in named if entry.get("request_id") == request_id and "parent_id" not in entry}
     return [entry["model_name"] for entry in named if entry.get("parent_id") in parents]
 
 
 def entries(folder: Path) -> list[dict[str, Any]]:
-    """Return what Triton has written of traces; a file that it is writing has no end yet."""
+    """Return the entries that Triton has written to its trace files; a file that it still writes lacks its end."""
     found: list[dict[str, Any]] = []
     for path in folder.glob("trace.json*"):
         text = path.read_text().rstrip()
@@ -97,7 +97,7 @@ def entries(folder: Path) -> list[dict[str, Any]]:
 
 
 def start(server: LocalServer, request_id: str, milliseconds: float) -> tuple[Any, list[Any], threading.Event]:
-    """Send a request to `calling`; return its handle, its errors, and what is set when it is over."""
+    """Send a request to `calling`; return its handle, the list for its error or None, and an event that is set when it is over."""
     grpc, errors, is_over = tritonclient.grpc.InferenceServerClient(server.grpc_url), [], threading.Event()
     x = tritonclient.grpc.InferInput("x", [1, 1], "FP32")
     x.set_data_from_numpy(np.array([[milliseconds]], np.float32))
@@ -128,7 +128,7 @@ def test_a_cancelled_request_is_traced_to_its_end(server: LocalServer, client: A
     running.cancel()
     assert is_over.wait(60)
     assert "cancelled" in str(errors[0]).lower()
-    # The trace of the call must not outlive that of the request, so the call is waited for.
+    # The request waits for its call, as the call's trace must not outlive the request's.
     until(lambda: counted(client, "calling", "fail") == failed + 1)
     assert time.monotonic() - began > SLOW_MS / 1000
     until(lambda: children(traces, "cancelled-1") == ["called"])
@@ -148,7 +148,7 @@ def test_many_traced_requests_some_of_which_are_cancelled(server: LocalServer, c
             for turn in range(10):
                 if turn % 2:
                     running, _, is_over = start(server, f"many-{number}-{turn}", 30)
-                    # Before it is called, while it is, and after it has answered.
+                    # Before the other model is called, while it computes, and after it has answered.
                     time.sleep(0.01 * (turn - 1))
                     running.cancel()
                     assert is_over.wait(60)

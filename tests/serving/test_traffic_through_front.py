@@ -1,4 +1,4 @@
-"""Traffic with deadlines and cancels, which kills the bare Triton, through the front: no death, and no wrong answer."""
+"""Traffic with deadlines and cancellations, which would kill Triton without the front: no death, and no wrong answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks in served pipelines: other models of the server, called in its process, and files that may and may not be
+"""Networks in served pipelines: other models of the server, called in its process, and files, which need permission to be
 loaded.
 """
 
@@ -172,7 +172,7 @@ def test_a_batch_goes_through_both_models(client: Any) -> None:
     np.testing.assert_array_equal(answer.as_numpy("z"), (x + 1) * 2)
     np.testing.assert_array_equal(answer.as_numpy("seven"), np.full((8, 1), 7))
     statistics = client.get_inference_statistics("called")["model_stats"][0]
-    # The called model takes 4 samples together.
+    # The called model takes up to 4 samples in a batch.
     assert statistics["inference_count"] - before == 8
 
 

@@ -106,7 +106,7 @@ def configuration(**more: Any) -> dict[str, Any]:
 
 
 def serve(version: Path, config: dict[str, Any]) -> ServedModel:
-    """Return the model, loaded as in a server: its configuration completed, then the instance made."""
+    """Load a model as a server does: complete its configuration, then create the instance; return it."""
     return ServedModel.load(version, completed(config, version), None)
 
 
@@ -134,7 +134,7 @@ def text_of(answered: Any) -> str:
     return answered.message if isinstance(answered, Refusal) else answered.tensors["y"].tobytes().decode()
 
 
-# -- what a stranger's folder asks for -----------------------------------------------------------------------------------
+# -- folders by strangers ------------------------------------------------------------------------------------------------
 
 
 def _pickle(version: Path, stranger: Stranger) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def _remote_allowed_path(version: Path, stranger: Stranger) -> dict[str, Any]:
 
 
 def _version_is_a_link(version: Path, stranger: Stranger) -> dict[str, Any]:
-    """Make the version's folder a link to the root; the file lies in the model's folder."""
+    """Make the version's folder a link to the root folder, so that paths lead to the secret; the pipeline lies beside it."""
     write_reader(version, files=[str(stranger.secret)])
     (version / "model.json").rename(version.parent / "model.json")
     version.rmdir()
@@ -371,14 +371,14 @@ def test_hostile_folders_get_nothing(author: Author, reason: str, version: Path,
     except (PenstockError, FileNotFoundError) as error:
         message = str(error)
     else:
-        # Lists are read when the pipeline runs.
+        # Lists of files are read only when the pipeline runs.
         assert isinstance(answered, Refusal), answered
         message = answered.message
     assert reason in message
     assert not stranger.marker.exists()
 
 
-# -- what a server grants ------------------------------------------------------------------------------------------------
+# -- permissions that a server grants ------------------------------------------------------------------------------------
 
 
 def test_a_server_grants_and_a_model_narrows(
@@ -425,7 +425,7 @@ def test_a_trusted_repository_grants_by_its_files_alone(
     write_file_operator(version)
     grant(trust_repository="true")
     asked = parameters(allowed_paths="/")
-    # As a client may send it when it loads the model.
+    # Clients may send such a configuration when they load the model.
     with pytest.raises(ConfigurationError, match="a model can only name less"):
         serve(version, configuration(**asked))
     text = 'parameters { key: "allowed_paths" value { string_value: "/" } }'

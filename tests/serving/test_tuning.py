@@ -1,4 +1,4 @@
-"""Settings of served models that are tuned: read from configurations, applied to them, written into their text."""
+"""Settings of served models that can be tuned: reading them from configurations, applying them, writing them into the text."""
 
 from __future__ import annotations
 

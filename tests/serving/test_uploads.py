@@ -1,4 +1,4 @@
-"""Clients that may load models upload none, whatever the backend, unless the server's operator allows it."""
+"""Clients that may load models may not upload any, whatever the backend, unless the server's operator allows it."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def server(repository: Path, model_host: str) -> Iterator[LocalServer]:
 
 @pytest.fixture
 def marker(tmp_path: Path) -> Path:
-    """Return a file that uploaded code writes."""
+    """Return the path of a file that uploaded code would write."""
     return tmp_path / "executed"
 
 
 def load(
     server: LocalServer, model: str, config: dict[str, Any] | None = None, files: dict[str, bytes] | None = None
 ) -> tuple[int, str]:
-    """Return the answer to a request to load a model, with an uploaded configuration and files instead of its folder's."""
+    """Have a model loaded, with an uploaded configuration and files instead of its folder's; return the status and the answer."""
     parameters = {} if config is None else {"config": json.dumps(config)}
     parameters |= {f"file:{path}": base64.b64encode(content).decode() for path, content in (files or {}).items()}
     connection = http.client.HTTPConnection(server.http_url, timeout=60)

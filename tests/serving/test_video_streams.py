@@ -93,7 +93,7 @@ def clip(frames: int, first: int = 20, kind: str = "libvpx-vp9", container: str 
 
 
 def numbers(sequence: np.ndarray, first: int = 20) -> list[int]:
-    """Return which frames of such a video these are; black ones are negative."""
+    """Return the numbers of a sequence's frames in such a video; negative for black ones, which are padding."""
     return np.rint((sequence.mean(axis=(1, 2, 3)) - first) / 5).astype(int).tolist()
 
 
@@ -132,7 +132,7 @@ class Stream:
         self._client.async_stream_infer(model, tensors, enable_empty_final_response=True)
 
     def next(self) -> Any:
-        """Return the next answer; None after the last one, an exception for an error."""
+        """Return the next answer; None after the last one. Errors are returned, too, not raised."""
         got = self._got.get(timeout=30)
         if isinstance(got, Exception):
             return got
@@ -175,7 +175,7 @@ def test_a_shorter_last_sequence_has_an_answer_of_its_own(stream: Stream) -> Non
         [12, 13],
     ]
     assert [answer.as_numpy("frames").shape[:2] for answer in answers] == [(2, 4), (1, 4), (1, 2)]
-    # The properties of the video hold for each of its sequences.
+    # The request's other input applies to each sequence of the video.
     assert [answer.as_numpy("added").reshape(-1).tolist() for answer in answers] == [[7, 7], [7], [7]]
 
 
@@ -247,7 +247,7 @@ def test_a_stream_that_nobody_waits_for_any_more_ends(server: LocalServer, strea
     stream.send("one", clip=clip(4)[None], more=np.array([9], np.int32))
     (answer,) = stream.rest()
     assert numbers(answer.as_numpy("frames")[0] - 9) == [0, 1, 2, 3]
-    # All 50 batches would have taken more than 15 seconds.
+    # Without the cancellation, the 50 batches would have taken more than 15 seconds.
     assert time.monotonic() - began < 12
     time.sleep(0.6)
     assert samples() - before < 40

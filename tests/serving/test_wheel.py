@@ -54,7 +54,7 @@ with LocalServer(sys.argv[1], model_host="native", environment=sys.executable) a
 """
 
 
-# With the checkout's kernels, which are for this very processor, instead of those for its best level.
+# With the checkout's kernels, compiled for exactly this processor, instead of the wheel's for its x86-64 level.
 RESIZE = """
 import sys
 
@@ -105,8 +105,7 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     python = environment / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
     subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", str(wheel)], check=True)
-    # The other packages are this environment's, except Triton, which is found by its records; they come after the test
-    # environment's.
+    # Other packages come from this environment, after the new one's; but Triton is not among them: it is found by its records.
     (describe(python).packages / "others.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
     return python
 

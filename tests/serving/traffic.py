@@ -1,9 +1,9 @@
 """Load on a real server, with every answer checked: ``python tests/serving/traffic.py --requests 1000000``.
 
-The clients are separate processes (`traffic_process.py`), so that they take little from the server and nothing from who
-started them. The models are those of `traffic_models.py`, served from a temporary repository, or by a server at ``--http``
-and ``--grpc``, such as a proxy in front of one. The exit status is 1 where any request got what it should not; requests that find
-no server are counted separately ("away"), as are the server's deaths.
+The clients are separate processes (`traffic_process.py`), so that they take little time from the server and none from the
+process that started them. The models are those of `traffic_models.py`, served from a temporary repository, or by a server at
+``--http`` and ``--grpc``, which may be a proxy. The exit status is 1 if any request got a wrong answer or error; requests that
+find no server are counted separately ("away"), as are the server's deaths.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ CACHE_BYTES = 16 << 20
 class Traffic:
     """Clients that send requests from other processes.
 
-    A context manager: it begins on entering, and is ended on leaving.
+    A context manager: the requests begin when it is entered, and end when it is left.
 
     Args:
         http_url, grpc_url: the server's addresses for HTTP and gRPC.
         clients: the number of clients in all processes together.
         processes: the number of processes that they are spread over.
-        requests: the number of requests of all processes together; 0 to go on until it is stopped.
-        settings: further settings, as `Settings` has them.
+        requests: the number of requests of all processes together; 0: until :meth:`stop`.
+        settings: further settings, by the names of the attributes of `Settings`.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Traffic:
         self.stop()
 
     def stop(self) -> Counts:
-        """Let the requests in flight finish, and return the counts of all."""
+        """Let the requests in flight finish, and return the counts of all requests."""
         for process in self._processes:
             assert process.stdin is not None
             with contextlib.suppress(BrokenPipeError):
@@ -114,7 +114,7 @@ class Traffic:
         """Wait until all requests are sent and answered, and return the counts.
 
         Raises:
-            RuntimeError: a process of clients broke off.
+            RuntimeError: a process of clients failed.
         """
         for reader in self._readers:
             reader.join()
@@ -133,7 +133,7 @@ class Traffic:
         """Wait until every model has answered some requests.
 
         Raises:
-            TimeoutError: the requests do not get through.
+            TimeoutError: that takes too long.
         """
         deadline = time.monotonic() + timeout
         while any(self.counts().right[model] < right for model in self._settings[0].models):
@@ -143,12 +143,12 @@ class Traffic:
 
     @property
     def running(self) -> bool:
-        """Requests are still sent."""
+        """Whether requests are still being sent."""
         return any(reader.is_alive() for reader in self._readers)
 
     @property
     def seconds(self) -> float:
-        """Seconds from the beginning to the end, or until now."""
+        """The seconds from the beginning to the end, or until now."""
         return (self._ended or time.time()) - self._began
 
     def counts(self) -> Counts:
@@ -164,7 +164,7 @@ class Traffic:
 
 
 def one_by_one(http_url: str, grpc_url: str, models: tuple[str, ...] = ASKED, rounds: int = 6, seed: int = 0) -> Counts:
-    """Send each model a few requests, one request of one sample after the other.
+    """Send each model a few requests of one sample, one after the other.
 
     This detects an answer that comes a request too late: in batches of several requests the numbers of samples differ,
     so that the mismatch is noticed.
@@ -183,7 +183,7 @@ def one_by_one(http_url: str, grpc_url: str, models: tuple[str, ...] = ASKED, ro
         return traffic.wait()
 
 
-# -- what happens to a server meanwhile ---------------------------------------------------------------------------------
+# -- reloads and deaths while traffic runs ------------------------------------------------------------------------------
 
 
 class Reloads:
@@ -191,12 +191,12 @@ class Reloads:
 
     Args:
         control: the server's control, whose model-control mode is ``explicit``.
-        repository: the repository whose files it touches, so that loading is more than a formality.
-        every: seconds between two.
+        repository: the repository, whose files are touched so that Triton really loads the models again.
+        every: seconds between two reloads.
 
     Attributes:
-        done: how many there have been.
-        refused: the server's other answers, except those while it is away.
+        done: the number of reloads.
+        refused: the errors that the server answered, except while it was away.
     """
 
     def __init__(self, control: Control, repository: Path, every: float) -> None:
@@ -231,7 +231,7 @@ class Reloads:
 
 
 class Deaths:
-    """Counts the restarts of a server; it is the server's ``report``."""
+    """Counts the deaths of a server's Triton; pass it as the server's ``report``."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -241,22 +241,22 @@ class Deaths:
 
     @property
     def count(self) -> int:
-        """Return how often Triton has died."""
+        """How often Triton has died."""
         return sum(line.startswith("Triton ") and "it is started again" in line for line in self.lines)
 
 
-# -- what a server holds -------------------------------------------------------------------------------------------------
+# -- a server's processes and memory -------------------------------------------------------------------------------------
 
 
 def children(pid: int) -> list[int]:
-    """Return all living processes that descend from one."""
+    """Return the ids of all living processes that descend from a process."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             # A process may end while it is inspected.
             with contextlib.suppress(OSError):
                 text = (entry / "stat").read_text()
-                # pid (name) state parent ...; the name may hold anything, so the last parenthesis ends it.
+                # The format is `pid (name) state parent ...`; the name may contain parentheses, so the last one ends it.
                 state, parent = text[text.rindex(")") + 2 :].split()[:2]
                 if state not in "ZX":
                     parents.setdefault(int(parent), []).append(int(entry.name))
@@ -267,7 +267,7 @@ def children(pid: int) -> list[int]:
 
 
 def resident_mib(pid: int) -> float:
-    """Return resident memory of a process and its descendants."""
+    """Return the resident memory of a process and its descendants, in MiB."""
     pages = 0
     for one in (pid, *children(pid)):
         with contextlib.suppress(OSError):
@@ -299,7 +299,7 @@ class Memory:
             self.samples.append((time.time(), resident_mib(self._pid)))
 
     def around(self, share: float) -> float:
-        """Return the median in mebibytes of the samples around a share of the time, e.g. 0.25."""
+        """Return the median of the measurements, in MiB, around a fraction of the time, e.g. 0.25."""
         middle, width = round(share * (len(self.samples) - 1)), max(1, len(self.samples) // 20)
         part = sorted(mib for _, mib in self.samples[max(0, middle - width) : middle + width + 1])
         return part[len(part) // 2]
@@ -309,7 +309,7 @@ class Memory:
 
 
 def quantile_ms(waited: dict[str, int], share: float) -> float:
-    """Return the time within which a share of the right answers came."""
+    """Return the time in milliseconds within which this share of the right answers came."""
     rest = share * sum(waited.values())
     for number in sorted(map(int, waited)):
         rest -= waited[str(number)]
@@ -335,7 +335,7 @@ def verdict(counts: Counts) -> dict[str, Any]:
 
 
 def summary_of(counts: Counts) -> dict[str, Any]:
-    """Return the report of a run, for people and programs."""
+    """Return the report of a run, for people and for programs."""
     return {
         **verdict(counts),
         "seconds": round(counts.seconds, 2),
@@ -466,7 +466,7 @@ def command(
     if output is not None:
         output.write_text(text)
     parts = [summary[part] for part in ("alone_before", "clean", "mixed", "alone_after") if part in summary]
-    # Without deaths, no client may have been sent away. The deaths of a server that runs already are not known.
+    # Without deaths, no client may have found no server. Deaths of a server that was already running are not known.
     wanted = "honest" if deaths.count or reload_every else "spotless"
     sys.exit(not all(part[wanted] for part in parts))
 

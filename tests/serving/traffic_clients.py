@@ -1,4 +1,4 @@
-"""Lightweight clients for both protocols, so that the load generator uses little of the CPU."""
+"""Lightweight clients for HTTP and gRPC, so that the load generator uses little of the CPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATUSES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 499: "CANCELLED", 500: "I
 """The gRPC status of each HTTP code."""
 
 LOST = "LOST"
-"""The status where the connection broke, or was never made."""
+"""The status if the connection broke, or was never made."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Answer:
     """An answer of a server: tensors, or an error.
 
     Attributes:
-        identity: the request's identity, as the server gives it back; empty in errors.
+        identity: the request's id, as the server returns it; empty in errors.
         tensors: the tensors by name.
-        status: the gRPC status; ``OK`` where all went well.
+        status: the gRPC status; ``OK`` if there was no error.
         message: the error's message.
     """
 
@@ -41,7 +41,7 @@ class Answer:
 
 
 class Client(Protocol):
-    """A connection, over which one request goes at a time."""
+    """A client with one connection, which sends one request at a time."""
 
     async def ask(self, request: Request) -> Answer:
         """Send a request and wait for the answer."""
@@ -54,7 +54,7 @@ class Client(Protocol):
 
 
 def array_of(datatype: str, shape: Iterable[int], data: bytes) -> np.ndarray:
-    """Return a tensor as it travelled."""
+    """Return a tensor made from the bytes of a response."""
     extents = tuple(int(extent) for extent in shape)
     if datatype != "BYTES":
         return np.frombuffer(data, TYPES[datatype]).reshape(extents)
@@ -69,7 +69,7 @@ def array_of(datatype: str, shape: Iterable[int], data: bytes) -> np.ndarray:
 
 
 class HttpClient:
-    """Speaks HTTP over one persistent connection."""
+    """A client that speaks HTTP over one persistent connection."""
 
     def __init__(self, url: str) -> None:
         self._host, _, port = url.rpartition(":")
@@ -86,7 +86,7 @@ class HttpClient:
             return Answer(status=LOST, message=f"{type(error).__name__}: {error}")
 
     async def abandon(self, request: Request, after: float) -> Answer | None:
-        """Return close the connection: while the server works, or with half of the request sent."""
+        """Close the connection after some seconds, with all of the request sent or half of it; return None, or that it was lost."""
         try:
             _, writer = await self._connected()
             message = b"".join(_http_message(request))
@@ -160,14 +160,14 @@ async def _http_answer(reader: asyncio.StreamReader) -> Answer:
 
 
 class GrpcClient:
-    """Speaks gRPC over one connection."""
+    """A client that speaks gRPC over one connection."""
 
     def __init__(self, url: str) -> None:
         options = [
             # A separate connection, not one that all clients of the process share.
             ("grpc.use_local_subchannel_pool", 1),
             ("grpc.initial_reconnect_backoff_ms", 100),
-            # How long an attempt may take: a busy server greets late.
+            # Also the time that an attempt to connect may take: a busy server accepts late.
             ("grpc.min_reconnect_backoff_ms", 20_000),
             ("grpc.max_reconnect_backoff_ms", 300),
         ]
@@ -181,7 +181,7 @@ class GrpcClient:
             return _grpc_error(error)
 
     async def abandon(self, request: Request, after: float) -> Answer | None:
-        """Cancel the call."""
+        """Cancel the call after some seconds; return the answer if it arrived before."""
         call = self._stub.ModelInfer(_grpc_message(request))
         asyncio.get_running_loop().call_later(after, call.cancel)
         try:
@@ -192,7 +192,7 @@ class GrpcClient:
             return None if error.code() is grpc.StatusCode.CANCELLED else _grpc_error(error)
 
     async def ask_until(self, request: Request, seconds: float) -> Answer | None:
-        """Send a request with a deadline; the answer if it was quicker."""
+        """Send a request with a deadline in seconds; return the answer if it arrived before."""
         try:
             return _grpc_answer(await self._stub.ModelInfer(_grpc_message(request), timeout=seconds))
         except grpc.aio.AioRpcError as error:
@@ -228,6 +228,6 @@ def _grpc_answer(response: service_pb2.ModelInferResponse) -> Answer:
 
 def _grpc_error(error: grpc.aio.AioRpcError) -> Answer:
     message = error.details() or ""
-    # The library itself raises this where there is no server to answer.
+    # The gRPC library raises UNAVAILABLE itself if there is no server; Triton's own UNAVAILABLE names the model.
     lost = error.code().name == "UNAVAILABLE" and "model" not in message
     return Answer(status=LOST if lost else error.code().name, message=message)

@@ -8,16 +8,16 @@ MAX_BATCH = 8
 """The largest batch size of every model."""
 
 MAX_PIXELS = 4096
-"""The limit that `fingerprint` sets for the images that it decodes."""
+"""The largest number of pixels of an image that `fingerprint` decodes."""
 
 CROP = 8
-"""The extent of the window that `several` crops, so the least extent of its images."""
+"""The extent of the window that `several` crops, and thus the minimum extent of its images."""
 
 FAR_CROP = 64
-"""The extent of the window that `crossing` crops; more than generated images have, so that a probe of the model fails."""
+"""The extent of the window that `crossing` crops: larger than images of trial runs, so that a trial run fails."""
 
 DEFAULT_FACTOR = 3
-"""The factor that `chosen` uses where a request has none."""
+"""The factor that `chosen` uses if a request has none."""
 
 _HEAD = """
 from penstock import fn, pipeline_def, types
@@ -28,7 +28,7 @@ from penstock.plugin.triton import autoserialize
 """
 
 _PIPELINES = {
-    # Images of any size and format in requests of several: their upper left corners, extents and sums.
+    # Images of any size and format, several in a request: returns their upper left corners, extents and sums.
     "fingerprint": """
 def fingerprint():
     images = fn.decoders.image(fn.external_source(name="encoded"), output_type=types.RGB)
@@ -36,7 +36,7 @@ def fingerprint():
     total = fn.cast(fn.reductions.sum(images), dtype=types.INT64, name="total")
     return corner, fn.cast(images.shape(), dtype=types.INT32, name="extents"), total
 """,
-    # Whole images, of a different size in every answer.
+    # Returns whole images, which differ in size.
     "ragged": """
 def ragged():
     images = fn.decoders.image(fn.external_source(name="encoded"), output_type=types.RGB)
@@ -57,7 +57,7 @@ def several():
         fn.cast(total + number, dtype=types.INT64, name="joined"),
     )
 """,
-    # An operator that fails on a probe's data, before an input that it does not touch.
+    # An operator that fails for a trial run's data, followed by an input that it does not use.
     "crossing": """
 def crossing():
     a = fn.external_source(name="a", dtype=types.UINT8, ndim=3, layout="HWC")
@@ -88,7 +88,7 @@ def chosen():
     factor = fn.external_source(name="factor", dtype=types.INT64, ndim=0)
     return fn.cast(number * factor, dtype=types.INT64, name="product")
 """,
-    # An output that is cut along its first dimension, so that samples of one request may differ in length.
+    # An output that is sliced along its first dimension, so that samples of one request may differ in length.
     "cut": """
 def cut():
     x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
@@ -103,7 +103,7 @@ def twins():
     return fn.cast(x * 2, dtype=types.FLOAT, name="doubled"), fn.cast(y + 1, dtype=types.INT64, name="next")
 """,
 }
-# The same, with Triton's cache of responses, which is asked the same things again and again.
+# The same, with Triton's response cache; its requests repeat.
 _PIPELINES["cached"] = _PIPELINES["twins"]
 # The same, one request at a time.
 _PIPELINES["unbatched"] = _PIPELINES["twins"]

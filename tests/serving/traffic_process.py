@@ -21,10 +21,10 @@ PATIENCE = 60.0
 """Seconds after which a request counts as never answered."""
 
 MIN_DEADLINE, DEADLINE_SPREAD = 0.0015, 0.0035
-"""In seconds: about the time of an answer, so that deadlines pass before it, with it and after it."""
+"""In seconds: about as long as an answer takes, so that deadlines pass before it, with it and after it."""
 
 BIN = 0.05
-"""The seconds of a bin of the time line."""
+"""The length of a bin of the timeline, in seconds."""
 
 KEPT_MISTAKES = 3
 """The number of mistakes of each kind that are stored."""
@@ -38,16 +38,16 @@ class Settings:
         http_url, grpc_url: the server's addresses for HTTP and gRPC; the clients take turns between the two protocols.
         clients: the number of clients that send requests at the same time.
         requests: the number of requests to send; 0: as many as there is time for.
-        seconds: how long to send requests; 0 for as long as they take.
-        bad: share of the requests that are faulty.
-        abandoned: share of the good ones over HTTP whose connection is closed before the answer.
-        cancelled: share of the good ones over gRPC that are cancelled. Up to 25.01 Triton may die of one that ends just then
+        seconds: how long to send requests; 0: until all are sent.
+        bad: the share of requests that are faulty.
+        abandoned: the share of good requests over HTTP whose connection is closed before the answer.
+        cancelled: the share of good requests over gRPC that are cancelled. Up to 25.01, Triton may die of one that ends just then
             (triton-inference-server/server#7368).
         deadlines: the share of good requests over gRPC that have a deadline of a few milliseconds, which may kill
             Triton, too.
-        models: asked in turn.
+        models: the models that requests go to, in turn.
         pause: seconds between a client's requests.
-        single: the good requests hold one sample each.
+        single: whether good requests have one sample each.
         seed: the seed of the random numbers.
         number, processes: the number of this process, and how many there are.
     """
@@ -78,13 +78,13 @@ class Counts:
         wrong: good requests, by model, with another answer.
         failed: good requests, by model and error, with an error; and bad ones that found no server.
         away: the failed good requests, by model, that found no server, or one that was still loading the model.
-        refused: bad requests, by kind, with the error that they deserve.
+        refused: bad requests, by kind, with the expected error.
         misjudged: bad requests, by model and kind, with another error.
         accepted: bad requests, by model and kind, with an answer.
         abandoned: the number of good requests, by model, that their client gave up: closed, cancelled, or past their
             deadline.
-        mistakes: the first of each kind of what should not be, in words.
-        waited: right answers by the time that they took: a bin for each fourth of a doubling of a millisecond.
+        mistakes: descriptions of the first mistakes of each kind.
+        waited: right answers by the time that they took; there are four bins for each doubling of the time.
         timeline: the number of right answers, and of all others, for each bin of time and model.
     """
 
@@ -143,11 +143,11 @@ class Counts:
 
     @classmethod
     def of_json(cls, text: str) -> Counts:
-        """Return the object that `as_json` wrote."""
+        """Return the counts that `as_json` wrote."""
         told = json.loads(text)
         return cls(**{key: value if key in ("mistakes", "timeline") else Counter(value) for key, value in told.items()})
 
-    # -- judging ---------------------------------------------------------------------------------------------------
+    # -- counting outcomes -----------------------------------------------------------------------------------------
 
     def judge(self, request: Request, answer: Answer | None, began: float) -> None:
         """Count a request and its outcome."""
@@ -274,7 +274,7 @@ class Process:
             began = time.time()
             request, answer = await self._one(client)
             self._counts.judge(request, answer, began)
-            # A missing server does not get thousands of requests a second.
+            # Do not send thousands of requests a second while there is no server.
             await asyncio.sleep(max(self._settings.pause, 0.05 if answer and answer.status == LOST else 0.0))
 
     async def _one(self, client: Client) -> tuple[Request, Answer | None]:

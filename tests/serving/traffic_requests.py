@@ -1,7 +1,7 @@
 """Requests, each with its correct answer or expected error.
 
-Everything in a good request is made of its identity and of random bytes, so that an answer shows whose it is; every input
-carries the identity, so that two inputs of different requests that meet are seen too.
+All data of a good request are made of its identity and of random bytes, so that an answer shows which request it belongs to.
+Every input contains the identity, so that inputs of different requests that are mixed up are noticed, too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from traffic_models import CACHED, CROP, DEFAULT_FACTOR, FAR_CROP, MAX_BATCH, MA
 INVALID, NOT_FOUND = "INVALID_ARGUMENT", "NOT_FOUND"
 
 ASKED = ("fingerprint", "ragged", "several", "crossing", "chain", "twins", "chosen", "cut", "unbatched")
-"""The models that good requests go to; `chain` calls the others."""
+"""The models that good requests go to; `chain` calls those that are not listed."""
 
 CACHED_QUESTIONS = 50
 """The number of different requests that `cached` gets."""
@@ -43,12 +43,12 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Refusal:
-    """The error that a bad request deserves.
+    """The error that is expected for a bad request.
 
     Attributes:
         status: the gRPC status.
         words: the words that must all be in the message.
-        sample: the only sample that the message may name, as the request counts them.
+        sample: the only sample that the message may name, by its position in the request.
     """
 
     status: str
@@ -56,8 +56,8 @@ class Refusal:
     sample: int = 0
 
     def fits(self, status: str, message: str) -> bool:
-        """Return whether an error is this one."""
-        # Other numbers are positions in the batch, which depend on neighbouring requests.
+        """Return whether an error is the expected one."""
+        # Any other number would be a position in the batch, which depends on the other requests.
         named = set(map(int, re.findall(r"sample #?(\d+)", message)))
         return status == self.status and all(word in message for word in self.words) and named <= {self.sample}
 
@@ -68,10 +68,10 @@ class Request:
 
     Attributes:
         kind: ``good``, or the kind of fault.
-        model: whom it asks.
-        identity: the number that is in everything that it sends.
+        model: the model that it goes to.
+        identity: the number that all its data contain.
         tensors: its inputs.
-        expected: the right answer, all of it, or the error.
+        expected: the complete right answer, by output, or the error.
         outputs: the outputs that it asks for; empty for all.
         parameters: the request's parameters.
     """
@@ -85,7 +85,7 @@ class Request:
     parameters: Mapping[str, int] = field(default_factory=dict)
 
 
-# -- what requests hold --------------------------------------------------------------------------------------------------
+# -- data of requests ----------------------------------------------------------------------------------------------------
 
 
 def _ints(name: str, values: list[int]) -> Tensor:
@@ -139,7 +139,7 @@ def _saved(pixels: np.ndarray, kind: str, **options: object) -> bytes:
 
 
 _FORMATS = ("JPEG", "JPEG", "PNG", "PNG", "PNG", "PPM", "PPM", "BMP", "TIFF", "JPEG2000")
-"""The formats of images, each as often as it is sent; those that take long to write are rare."""
+"""The formats of images, repeated to make them more likely; those that take long to encode are rare."""
 
 
 class RequestMaker:
@@ -149,8 +149,8 @@ class RequestMaker:
         seed: the seed of the random numbers; other seeds make other identities too.
         number, makers: the number of this maker among those that share a seed, each with separate identities, and how
             many there are.
-        models: asked in turn; bad requests go to them, or to a model that does not exist.
-        single: all good requests hold one sample.
+        models: the models that good requests go to, in turn; bad ones go to them, or to a model that does not exist.
+        single: whether all good requests have one sample.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class RequestMaker:
         return sorted(self._bad)
 
     def good(self) -> Request:
-        """Return a request that is in order."""
+        """Return a request without a fault."""
         identity = self._identity()
         return self._asking_for_part(self._good[identity // self._step % len(self._good)](identity))
 
@@ -191,7 +191,7 @@ class RequestMaker:
         return self._next
 
     def _take(self, count: int) -> np.ndarray:
-        """Return random bytes; drawn many at a time, which is several times quicker."""
+        """Return random bytes. Many are drawn at a time, which is several times faster."""
         if count > len(self._random):
             self._random = self._rng.integers(0, 256, max(count, 1 << 18), np.uint8)
         taken, self._random = self._random[:count], self._random[count:]
@@ -202,7 +202,7 @@ class RequestMaker:
         return (first | second << 8 | third << 16) % limit
 
     def _count(self, limit: int) -> int:
-        """Return how many samples a good request holds."""
+        """Return the number of samples of a good request, at random."""
         return 1 if self._single else 1 + self._below(limit)
 
     def _pixels(
@@ -215,7 +215,9 @@ class RequestMaker:
         return pixels
 
     def _exact_jpeg(self, identity: int) -> tuple[np.ndarray, bytes]:
-        """Return a grey JPEG of flat blocks, which decodes exactly: a byte of the identity in each of the first."""
+        """Return a grey image and its JPEG file, which decodes exactly: blocks of one value each, the first four of which are the
+        bytes of the identity.
+        """
         across, down = 2 + self._below(2), 2 + self._below(2)
         blocks = self._take(across * down).copy()
         blocks[:4] = np.frombuffer(struct.pack("<I", identity & 0xFFFFFFFF), np.uint8)
@@ -223,7 +225,7 @@ class RequestMaker:
         return grey[..., None].repeat(3, 2), _saved(grey, "JPEG", quality=100)
 
     def _encoded(self, identity: int) -> tuple[np.ndarray, bytes]:
-        """Return an image and its file, in one of the formats that lose nothing."""
+        """Return an image and its file, which decodes exactly, in a random format."""
         kind = _FORMATS[self._below(len(_FORMATS))]
         if kind == "JPEG":
             return self._exact_jpeg(identity)
@@ -233,7 +235,7 @@ class RequestMaker:
     def _asking_for_part(self, request: Request) -> Request:
         """Return an unchanged request, or one for a single output."""
         assert isinstance(request.expected, dict)
-        # Triton's cache does not tell requests for different outputs apart.
+        # Triton's cache does not distinguish requests for different outputs.
         if self._below(4) or request.model == CACHED:
             return request
         name = list(request.expected)[self._below(len(request.expected))]
@@ -298,7 +300,7 @@ class RequestMaker:
         return Request("good", "twins", identity, (_floats("x", x), _ints("y", numbers)), expected)
 
     def _cached(self, identity: int) -> Request:
-        # For a few requests only; the identity is the request's name, which the cache does not compare.
+        # There are only a few different requests; the identity is only the request's id, which the cache does not compare.
         question = self._below(CACHED_QUESTIONS)
         x = np.full((1, 1 + question % 7), question, np.float32)
         expected = {"doubled": x * 2, "next": _column([question + 1])}
@@ -330,7 +332,7 @@ class RequestMaker:
         of_twins = self._twins(identity)
         assert isinstance(of_twins.expected, dict)
         x, y = of_twins.tensors
-        # Numbers that are samples are a row there, not a column.
+        # Without batches, one number for each sample makes a row, not a column.
         expected = of_twins.expected | {"next": of_twins.expected["next"][:, 0]}
         return replace(of_twins, model="unbatched", tensors=(x, replace(y, shape=y.shape[:1])), expected=expected)
 
