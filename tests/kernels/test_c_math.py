@@ -1,4 +1,4 @@
-"""The C library's functions are of single precision, and right."""
+"""The C library's functions are called in single precision, and return the right results."""
 
 from __future__ import annotations
 

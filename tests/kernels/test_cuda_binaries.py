@@ -1,4 +1,4 @@
-"""CUDA kernels that are compiled when the package is built: which of them a device gets, and which are not used."""
+"""CUDA kernels that are compiled when the package is built: which of them a device uses, and which must not be used."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yield an empty checkout, in which archives are searched."""
+    """Yield an empty checkout, in which archives of kernels are looked for."""
     monkeypatch.setattr(binaries, "checkout", lambda: tmp_path)
     binaries._archive.cache_clear()
     (tmp_path / binaries.FOLDER).mkdir(parents=True)

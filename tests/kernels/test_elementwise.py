@@ -51,7 +51,7 @@ def test_integers_are_divided_toward_zero(kind: type) -> None:
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.uint64])
 def test_shifts_count_as_processors_do(kind: type) -> None:
-    """Narrow types are shifted as if they had 32 bits; of the count, only the bits matter that a register has."""
+    """Narrow types are shifted as 32-bit values; the count is taken modulo the number of bits."""
     bits = max(np.dtype(kind).itemsize * 8, 32)
     numbers, counts = np.array([1, 3, 100, 5, 7, 9], kind), np.array([0, 3, 1, bits, bits + 2, bits - 1], np.int64)
     out = np.empty(6, kind)

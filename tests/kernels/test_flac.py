@@ -1,4 +1,4 @@
-"""Our FLAC decoder returns what libsndfile returns, or leaves the recording to it."""
+"""Penstock's FLAC decoder returns the same as libsndfile, or leaves the recording to it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def sound(kind: str, length: int, channels: int) -> np.ndarray:
 
 @pytest.fixture
 def ours(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Use our decoder; return one entry for each time that it left a recording to libsndfile."""
+    """Use Penstock's decoder; return a list that gets an entry each time that it leaves a recording to libsndfile."""
     left, kind = [], audio._InProcess
     monkeypatch.setattr(audio, "_InProcess", lambda data: left.append(1) or kind(data))
     return left

@@ -17,7 +17,7 @@ uint64 = st.integers(0, (1 << 64) - 1)
 
 
 def philox4x32(counter: list[int], key: list[int]) -> list[int]:
-    """Do ten rounds: Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3 (2011), section 3.3."""
+    """Apply ten rounds; see Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3 (2011), section 3.3."""
     for _ in range(10):
         a, b = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
         counter = [b >> 32 ^ counter[1] ^ key[0], b & WORD, a >> 32 ^ counter[3] ^ key[1], a & WORD]

@@ -54,17 +54,17 @@ def test_seed_sequence() -> None:
 
 
 def test_mersenne_twister() -> None:
-    # The standard demands that the 10000th output of a default-seeded std::mt19937 is this.
+    # The C++ standard requires this as the 10000th output of a default-seeded std::mt19937.
     assert next(itertools.islice(mersenne_twister(5489), 9999, None)) == 4123659995
 
 
 def test_mersenne_twister_64() -> None:
-    # And that of a default-seeded std::mt19937_64 this.
+    # It requires this as the 10000th output of a default-seeded std::mt19937_64.
     assert next(itertools.islice(mersenne_twister_64(5489), 9999, None)) == 9981545732273789042
 
 
 def test_minimal_standard() -> None:
-    # And that the 10000th output of std::minstd_rand0, seeded by 1, is this.
+    # It requires this as the 10000th output of std::minstd_rand0, seeded with 1.
     generator = MinimalStandard(0)
     generator.state = 1
     for _ in range(10000):

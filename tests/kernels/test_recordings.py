@@ -1,4 +1,6 @@
-"""WAV files are read as libsndfile reads them, and resampled and mixed as recordings of other formats are; what is unusual is left to it."""
+"""WAV files are read as libsndfile reads them, and resampled and mixed like other recordings; unusual files are left to
+libsndfile.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,7 @@ def test_far_apart_positions() -> None:
 
 @pytest.mark.parametrize("scale", [1, 0.5])
 def test_long_recordings_are_shared(scale: float) -> None:
-    # As floats, they are larger than caches.
+    # As floats, these recordings are larger than the processor's caches.
     file = encoded(noise(2_200_001, 2) if scale == 1 else noise(400_000, 2))
     for downmix in (False, True):
         result = computed(file, "float32", downmix, scale, threads=3)

@@ -1,4 +1,4 @@
-"""The passes of a resize: their order, their windows and weights, and the values rounded away from zero."""
+"""The passes of a resize: their order, their windows and weights, and which values are rounded half away from zero."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_halves_are_rounded_to_even_numbers_but_for_what_is_left_over() -> None:
     pipeline = penstock.pipeline_def(batch_size=1, num_threads=1, device_id=None)(
         lambda: fn.resize(fn.external_source(lambda: [image], layout="HWC"), size=[1, 20])
     )()
-    # The window of the first column reaches beyond the edge. Of the other 19, 16 are a group. DALI 2.4 gives the same.
+    # Left over: the first column, whose window reaches beyond the edge, and all but 16 of the other 19. DALI 2.4 gives the same.
     expected = np.zeros(20, np.uint8)
     expected[[0, 17, 18, 19]] = 1
     np.testing.assert_array_equal(np.array(pipeline.run()[0][0]).ravel(), expected)

@@ -1,4 +1,4 @@
-"""Sizes that images are resized to: positive, within their bounds, with the requested side, and equal in batches."""
+"""Sizes that images are resized to: positive, within their bounds, with the requested side, and the same in batches."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_pixels_of_qwens_sizes_are_within_their_bounds(
         return
     fit = fitted("qwen2-vl", height, width, SizeArguments(factor=factor, least=small, most=large))
     assert fit.height % factor == fit.width % factor == 0
-    # A side is never less than the factor, so that an image much longer than high has more pixels.
+    # No side is shorter than the factor, so a very long and narrow image may have more pixels than allowed.
     assert fit.height * fit.width <= large or factor in fit[:2]
 
 

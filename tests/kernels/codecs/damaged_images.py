@@ -1,6 +1,6 @@
 """Decodes damaged variants of the recorded images; run by test_image_codec.py in a separate process.
 
-A library that ends the process over a damaged file would take the tests (and, in service, the server) with it.
+A library that crashes on a damaged file ends its process: here the tests must survive that, and in production the server.
 """
 
 from __future__ import annotations

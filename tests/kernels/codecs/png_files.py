@@ -1,4 +1,4 @@
-"""PNG files of every kind, written here, as no library writes them all."""
+"""Writes PNG files of every kind, as no library writes them all."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class PngKind(NamedTuple):
     """The properties of a file to make.
 
     Attributes:
-        colour_type, bits: the specification's numbers.
+        colour_type, bits: the colour type and bit depth, as the specification numbers them.
         height, width: the height and width of the image.
         filters: the filters of the rows, repeated cyclically.
         interlaced: whether it is stored in seven passes.
-        parts: IDAT chunks that share the data.
+        parts: the number of IDAT chunks that the data are split into.
         before: chunks between the header, or the palette, and the data.
         after: chunks between the data and the end.
     """
@@ -87,7 +87,7 @@ def png_chunks(kind: PngKind, seed: int = 0) -> list[tuple[bytes, bytes]]:
 
 
 def filtered(kind: PngKind, rng: np.random.Generator) -> bytes:
-    """Return the filtered rows of a random image, as they are compressed."""
+    """Return the filtered rows of a random image, ready to be compressed."""
     channels = CHANNELS[kind.colour_type]
     steps = rng.integers(-9, 10, (kind.height, kind.width, channels))
     values = (np.cumsum(steps, axis=1) + np.cumsum(steps, axis=0)) * (1 << kind.bits) // 100 % (1 << kind.bits)
@@ -97,7 +97,7 @@ def filtered(kind: PngKind, rng: np.random.Generator) -> bytes:
 
 
 def _packed(values: np.ndarray, bits: int) -> np.ndarray:
-    """Return the bytes of each row."""
+    """Return rows of values packed into bytes."""
     rows = values.reshape(len(values), -1)
     if bits >= 8:
         return rows.astype(f">u{bits // 8}").view(np.uint8)

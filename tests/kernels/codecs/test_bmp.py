@@ -1,4 +1,4 @@
-"""Plain BMPs are copied, with the same pixels and errors as other decoders give."""
+"""The pixels of plain BMPs are copied: they, and errors, are the same as those of other decoders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.kernels.windows import Region
 
 
 def bmp(height: int, width: int, bits: int = 24, header: int = 40, gap: int = 0, compression: int = 0) -> bytes:
-    """Return a file of random pixels; a negative height: from the top."""
+    """Return a file of random pixels; if the height is negative, rows are stored from the top."""
     rng = np.random.default_rng(abs(height) * width)
     row_bytes = (width * bits + 31) // 32 * 4
     pixels = rng.integers(0, 256, row_bytes * abs(height), np.uint8).tobytes()

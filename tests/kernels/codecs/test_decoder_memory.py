@@ -1,4 +1,4 @@
-"""Decoding takes at most the memory estimated from the header, and not much less."""
+"""Decoding takes at most the memory estimated from the header, and not much less than that."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOISE = 24 << 20
 
 def picture(channels: int, dtype: Any = np.uint8, size: tuple[int, int] = (HEIGHT, WIDTH)) -> np.ndarray:
     y, x = np.mgrid[: size[0], : size[1]]
-    # With some noise, as other decoders take files of little data.
+    # With some noise, as files with very few data for their size go to other decoders.
     pixels = ((x // 7 + y // 5 + x * y % 5) % 250).astype(dtype) * (257 if dtype == np.uint16 else 1)
     return np.repeat(pixels[..., np.newaxis], channels, 2) if channels > 1 else pixels
 
@@ -125,7 +125,7 @@ def test_no_decoder_takes_more_than_estimated(name: str, tmp_path: Path) -> None
     peaks, estimates = zip(*(map(int, line.split()) for line in run.stdout.splitlines()))
     for peak, estimate in zip(peaks, estimates):
         assert peak <= estimate + NOISE
-    # The estimate must be useful: it refuses no file that takes less than a third of it.
+    # The estimate must not refuse files needlessly: it is at most three times what is taken.
     assert max(estimates) <= 3 * (max(peaks) + NOISE)
 
 
@@ -147,7 +147,7 @@ def test_a_tile_may_be_larger_than_its_image() -> None:
 
 
 def _scans_apart(data: bytes) -> bytes:
-    """Return the header of a JPEG before a scan of luma alone, padded to a file."""
+    """Return the JPEG with a scan header that announces luma alone."""
     start = data.index(b"\xff\xda")
     return data[:start] + b"\xff\xda\0\x08\x01\x01\0\0\x3f\0" + data[start + 14 :]
 

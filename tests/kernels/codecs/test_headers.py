@@ -67,7 +67,7 @@ def test_valid_headers_tell_the_size(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_cut_short_or_changed_raises_nothing_but_image_errors(kind: str) -> None:
-    # The libraries after the check do not run here: tests/fuzz passes them what the check accepts.
+    # Libraries do not run here: tests/fuzz passes them the files that the check accepts.
     data, generator = saved(kind), np.random.default_rng(3)
     for _ in range(400):
         changed = bytearray(data[: generator.integers(1, len(data)) if generator.random() < 0.3 else len(data)])
@@ -167,7 +167,7 @@ HOSTILE = {
     "png: colour type": (png_of(colour=5), "colour type 5"),
     "png: interlace": (png_of(interlace=2), "interlacing"),
     "png: gigabytes in bytes": (png_of(16384, 16384), "cannot hold"),
-    # Pillow reserved the 4 GiB that this chunk of 3 bytes declares.
+    # For this chunk of 3 bytes, Pillow reserved the 4 GiB that it declares.
     "png: a chunk beyond the end, without room for a checksum": (
         png_of(8, 8, 8, 2, struct.pack(">I4s", 0xFFFFFFFF, b"eXIf"), b"xxx"),
         "beyond",
@@ -272,7 +272,7 @@ def test_hostile_jpegs_are_refused(frames: bytes, message: str) -> None:
     "data", [b"%!PS-Adobe-3.0 EPSF-3.0\n", b"8BPS\0\1", b"\x0a\5\1\x08", b"/* XPM */", b"SIMPLE  =", b"DDS |"]
 )
 def test_formats_that_nobody_vetted_reach_no_library(data: bytes) -> None:
-    # Pillow reads all of these, and runs Ghostscript for the first.
+    # Pillow would read all of these, and run Ghostscript for the first.
     with pytest.raises(NotAnImageError, match="known format"):
         read_header(as_array(data + bytes(200)))
 
@@ -382,7 +382,7 @@ def test_a_videos_header_tells_its_size(make: Callable[[], bytes]) -> None:
     data = make()
     assert check_video(memoryview(data)) == (20000, 30000)
     for size in range(len(data)):
-        check_video(memoryview(data[:size]))  # It must only not raise: FFmpeg reports what it cannot tell.
+        check_video(memoryview(data[:size]))  # must not raise: FFmpeg reports files that are cut short
 
 
 @pytest.mark.parametrize("channels", [0, 1])

@@ -22,7 +22,7 @@ _FILES = [key.removeprefix("file/") for key in _RECORDING.files if key.startswit
 _DECODED = [key for key in _RECORDING.files if key.count("/") == 2]
 _DTYPES = {"UINT8": np.uint8, "FLOAT": np.float32, "UINT16": np.uint16, "INT8": np.int8}
 
-# DALI refuses gray with alpha and unconverted inks; here they come as stored.
+# DALI refuses gray with alpha and unconverted inks; Penstock returns them as they are stored.
 _MORE_THAN_DALI = ("cmyk.jpg/ANY_DATA/UINT8",)
 
 
@@ -42,7 +42,7 @@ def test_equals_dali(key: str) -> None:
     expected = _RECORDING[key]
     result = _decoded(name, output_type, _DTYPES[dtype])
     assert result.shape == expected.shape
-    # JPEG in RGB is equal bit by bit; gray from colours may be rounded the other way.
+    # JPEGs in RGB are equal bit for bit; gray values of colours may be rounded the other way.
     exact = name.endswith(".jpg") and output_type in ("RGB", "BGR", "ANY_DATA") and dtype == "UINT8"
     steps = np.abs(result.astype(np.float64) - expected).max()
     assert steps <= (0 if exact else 1e-5 if dtype == "FLOAT" else 1)

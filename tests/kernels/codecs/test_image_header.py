@@ -69,7 +69,7 @@ def test_damaged_exif_is_ignored() -> None:
     exif[0x0112] = 6
     data = _saved(_gradient(), "JPEG", exif=exif).copy()
     start = data.tobytes().index(b"Exif\0\0") + 6
-    data[start + 4 : start + 8] = 255  # Where the directory is said to be.
+    data[start + 4 : start + 8] = 255  # the offset of the directory
     assert read_header(data).orientation == UPRIGHT
 
 

@@ -1,4 +1,4 @@
-"""Regions decoded by our JPEG kernels equal the libraries' results bit for bit."""
+"""Regions decoded by Penstock's JPEG kernels equal the libraries' results bit for bit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def picture(height: int, width: int, noise: float) -> np.ndarray:
 def jpeg(height: int = 75, width: int = 101, noise: float = 10, mode: str = "RGB", **options: Any) -> np.ndarray:
     buffer = io.BytesIO()
     image = Image.fromarray(picture(height, width, noise)).convert(mode)
-    largest, ImageFile.MAXBLOCK = ImageFile.MAXBLOCK, 1 << 20  # Pillow's own is too small for small images.
+    largest, ImageFile.MAXBLOCK = ImageFile.MAXBLOCK, 1 << 20  # Pillow's default is too small for noisy small images
     try:
         image.save(buffer, "JPEG", **options)
     finally:
@@ -66,7 +66,7 @@ def region_of_whole(encoded: np.ndarray, region: Region, kind: DALIImageType = D
 
 
 def regions(height: int, width: int) -> list[Region]:
-    """Return the whole image, regions that touch its edges and those of units, and others."""
+    """Return the whole image, regions that end at edges of the image or of units, and other regions."""
     some = [Region((0, 0), (height, width)), Region((16, 16), (16, 32)), Region((15, 17), (1, 33))]
     for _ in range(5):
         rows, columns = int(RNG.integers(1, height + 1)), int(RNG.integers(32, width + 1))
@@ -131,7 +131,7 @@ def test_kernels_are_compiled_once_whether_files_can_be_written_or_not() -> None
     encoded = jpeg()
     output = np.empty((*WINDOW.extents, 3), np.uint8)
     decode(encoded, read_header(encoded), output, region=WINDOW)
-    # Other kernels that call this one may have had it compiled for other arrays.
+    # It may have been compiled for other types of arrays before, by kernels that call it.
     known = list(decode_file.signatures)
     writable = encoded.copy()
     decode(writable, read_header(writable), output, region=WINDOW)
@@ -231,7 +231,7 @@ def test_a_table_of_more_codes_than_an_image_may_have_is_left() -> None:
 
 
 def test_numbers_that_overflow_are_left() -> None:
-    """Decoders that add in 16 bits differ from those that do not."""
+    """For such files, decoders that add in 16 bits differ from those that do not."""
     encoded = jpeg(noise=100, quality=100, subsampling=0)
     quantizers = segment(encoded, 0xDB) + 1
     loud = encoded.copy()
@@ -270,7 +270,7 @@ def test_large_files_are_decoded_whole(subsampling: int, mode: str, monkeypatch:
         expected = np.asarray(image).reshape(411, 630, -1)
     output = np.empty_like(expected)
     kind = DALIImageType.RGB if mode == "RGB" else DALIImageType.GRAY
-    # Without the other decoder, nobody else could have.
+    # With simplejpeg disabled, only the kernels can have decoded the file.
     monkeypatch.setattr(image_codec, "_decode_with_simplejpeg", None)
     decode(encoded, read_header(encoded), output, kind)
     np.testing.assert_array_equal(output, expected)

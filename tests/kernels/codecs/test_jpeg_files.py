@@ -1,4 +1,4 @@
-"""JPEG files decoded one after the other by a thread: what it retains of one, and batches that threads share."""
+"""JPEG files decoded by a thread one after the other, with tables reused between files; and batches that threads share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TABLES = 0xC4
 
 
 def whole_scale(files: Sequence[np.ndarray]) -> np.ndarray:
-    """Return scales at which files are decoded with all their rows and columns."""
+    """Return scales, all 1: the files are decoded with all their rows and columns."""
     return np.ones(len(files), np.int64)
 
 
@@ -54,7 +54,7 @@ def on_a_new_thread(encoded: np.ndarray) -> np.ndarray | None:
 
 
 def tables_of(encoded: np.ndarray) -> list[tuple[int, int]]:
-    """Return the offset of the code lengths of each table, and the end of its symbols."""
+    """Return, for each table, the offset of its code lengths and the end of its symbols."""
     found, data, place = [], encoded.tobytes(), 2
     while data[place + 1] != 0xDA:
         end = place + 2 + int.from_bytes(data[place + 2 : place + 4], "big")
@@ -68,7 +68,7 @@ def tables_of(encoded: np.ndarray) -> list[tuple[int, int]]:
 
 
 def altered(encoded: np.ndarray, alter: Callable[[np.ndarray, np.ndarray], None], table: int) -> np.ndarray:
-    """Return the file with one of its tables altered: the lengths of the codes, and their symbols."""
+    """Return the file with one of its tables altered; ``alter`` gets the lengths of the codes, and their symbols."""
     file = encoded.copy()
     start, end = tables_of(file)[table]
     alter(file[start : start + 16], file[start + 16 : end])
@@ -113,7 +113,7 @@ def test_files_whose_tables_differ_in_one_code(alter: Callable[..., None], table
 
 
 def test_some_of_the_altered_tables_make_other_pixels() -> None:
-    """Otherwise, the tests above could not tell tables apart."""
+    """Otherwise, the tests above would pass even if the wrong table were used."""
     file = jpeg()
     others = [pixels_of(altered(file, alter, table)) for alter in ALTERATIONS for table in range(4)]
     assert sum(not same(other, pixels_of(file)) for other in others) > 4
@@ -195,7 +195,7 @@ def test_batches_are_what_images_are_one_by_one(files: list[np.ndarray], argumen
 
 
 def decoded(file: np.ndarray, **arguments: Any) -> np.ndarray:
-    """Decode by the libraries, as files are small."""
+    """Decode a file by the libraries, to which small files are left."""
     kind, upright = arguments.get("output_type", types.RGB), arguments.get("adjust_orientation", True)
     header = read_header(file)
     output = np.empty(header.shape(kind, upright), np.uint8)
@@ -231,7 +231,7 @@ def test_each_file_is_decoded_by_one_of_the_threads() -> None:
         with ThreadPoolExecutor(count) as threads:
             list(threads.map(work, range(count)))
 
-    # One file is missing, and the kernels do not support another.
+    # One file is left out of the order, and one is of a kind that the kernels do not support.
     order, files[5] = np.delete(np.arange(24), 11), jpeg(64, 69, keep_rgb=True, subsampling=0)
     decoded = decode_together(
         EncodedFiles(files), headers, whole_scale(files), everything, order, targets, 3, False, True, 256, parallel, 3
@@ -245,7 +245,7 @@ def test_each_file_is_decoded_by_one_of_the_threads() -> None:
 
 @pytest.mark.parametrize("damaged", [{1: 2}, {1: 2, 3: 100}])
 def test_damaged_files_fail_alone(damaged: dict[int, int]) -> None:
-    """Files are cut short within the scan, which headers do not show, and within the header."""
+    """Files are cut short within the scan, which is not noticed in the header, and within the header."""
     files = [file[: file.size // damaged.get(number, 1)] for number, file in enumerate(ORDINARY)]
     with pytest.raises(OperatorError, match="sample #"):
         run(fn.decoders.image, files)
@@ -305,7 +305,7 @@ def test_each_file_of_a_batch_for_the_gpu_has_memory_of_its_own() -> None:
 
 
 def decoded_on_threads(files: list[np.ndarray], threads: int) -> tuple[np.ndarray, list[np.ndarray], int]:
-    """Return which of some RGB files are decoded, their pixels, and on how many threads."""
+    """Decode RGB files together; return which of them are decoded, their pixels, and the number of threads used."""
     outputs = [np.zeros((*Image.open(io.BytesIO(file.tobytes())).size[::-1], 3), np.uint8) for file in files]
     shapes = np.array([output.shape[:2] for output in outputs], np.int64)
     regions = np.hstack((np.zeros_like(shapes), shapes))
@@ -363,7 +363,7 @@ def test_large_and_small_images_together() -> None:
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
 def test_damage_anywhere_leaves_the_whole_image(share: float) -> None:
-    """Bytes inserted before a restart are accepted by lenient decoders only."""
+    """Bytes are inserted before a restart, which only lenient decoders accept."""
     file = jpeg(1500, 1400, restart_marker_rows=1).tobytes()
     places = [place for place in range(len(file)) if file[place] == 0xFF and 0xD0 <= file[place + 1] <= 0xD7]
     place = places[int(share * len(places))]

@@ -1,4 +1,4 @@
-"""Progressive JPEGs decoded by our kernels equal the libraries' results bit for bit, or are left to them."""
+"""Progressive JPEGs decoded by Penstock's kernels equal the libraries' results bit for bit, or are left to the libraries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def jpeg(
     smooth = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
     pixels = np.clip(smooth + rng.normal(0, noise, smooth.shape), 0, 255).astype(np.uint8)
     buffer = io.BytesIO()
-    largest, ImageFile.MAXBLOCK = ImageFile.MAXBLOCK, 1 << 20  # Pillow's own is too small for small images.
+    largest, ImageFile.MAXBLOCK = ImageFile.MAXBLOCK, 1 << 20  # Pillow's default is too small for noisy small images
     try:
         Image.fromarray(pixels).convert(mode).save(buffer, "JPEG", progressive=True, **options)
     finally:
@@ -66,7 +66,7 @@ def regions(rng: np.random.Generator, height: int, width: int) -> list[Region]:
 
 
 def check(encoded: np.ndarray, kind: DALIImageType = DALIImageType.RGB, seed: int = 0) -> None:
-    """Compare regions with those of Pillow's image."""
+    """Compare regions with the same regions of Pillow's result."""
     expected = by_pillow(encoded, kind)
     for region in regions(np.random.default_rng(seed), *expected.shape[:2]):
         np.testing.assert_array_equal(region_of(encoded, region, kind), expected[region.overlap(expected.shape)[0]])
@@ -117,7 +117,7 @@ def test_files_one_after_the_other_share_memory_and_nothing_else() -> None:
         check(encoded)
 
 
-# -- any script ------------------------------------------------------------------------------------------------------
+# -- any scan script -------------------------------------------------------------------------------------------------
 
 Y, B, R, ALL = (0,), (1,), (2,), (0, 1, 2)
 SCRIPTS = {
@@ -146,7 +146,7 @@ SCRIPTS = {
 
 
 def planes_of(rng: np.random.Generator, height: int, width: int, across: int, down: int, density: float) -> list[Plane]:
-    """Return coefficients, part of which are not zero, mostly small ones."""
+    """Return coefficients, mostly small; ``density`` of them are not zero."""
     planes = []
     for h, v in ((across, down), (1, 1), (1, 1)):
         rows, columns = -(-height // (8 * down)) * v, -(-width // (8 * across)) * h

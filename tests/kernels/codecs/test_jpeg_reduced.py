@@ -1,4 +1,4 @@
-"""JPEGs decoded at 1/2, 1/4 and 1/8 have the pixels of libjpeg-turbo, as Pillow's `draft` has them."""
+"""JPEGs decoded at 1/2, 1/4 and 1/8 have the same pixels as with libjpeg-turbo, which Pillow's `draft` uses."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_colours_in_reverse_and_luma_alone() -> None:
 
 
 def means(pixels: np.ndarray, scale: int) -> np.ndarray:
-    """Return the means of ``scale`` x ``scale`` pixels, one by one."""
+    """Return the means of ``scale`` x ``scale`` pixels, computed one by one."""
     rows, columns = reduced_extents(pixels.shape[:2], scale)
     result = np.empty((rows, columns, pixels.shape[2]))
     for y, x in np.ndindex(rows, columns):
@@ -116,7 +116,7 @@ def means(pixels: np.ndarray, scale: int) -> np.ndarray:
     "encoded",
     [
         saved(picture(37, 61), format="PNG"),
-        jpeg(40, 50),  # Narrower at 1/2 than what kernels take.
+        jpeg(40, 50),  # at 1/2, narrower than the kernels accept
         saved(np.asarray(Image.fromarray(picture(45, 90)).convert("CMYK")), format="TIFF"),
     ],
 )

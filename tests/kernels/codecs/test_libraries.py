@@ -1,4 +1,4 @@
-"""Messages that libraries write while they are loaded."""
+"""Messages that libraries print while they are loaded."""
 
 from __future__ import annotations
 

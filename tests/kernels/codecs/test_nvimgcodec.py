@@ -50,7 +50,7 @@ def images(
     outputs: Sequence[np.ndarray],
     region: Region | None = None,
 ) -> EncodedImages:
-    """Return files with their expected sizes and pixels."""
+    """Return files with their expected sizes and the arrays for their pixels."""
     addresses = np.array([output.ctypes.data for output in outputs], np.int64)
     return EncodedImages(
         EncodedFiles(files), np.array(sizes), np.array([region or (0, 0, 0, 0)] * len(files)), addresses
@@ -63,7 +63,7 @@ def decoded(
     pixels: PixelFormat = RGB,
     region: Region | None = None,
 ) -> tuple[list[int], list[np.ndarray]]:
-    """Return the outcome of each file, and its pixels."""
+    """Decode files; return the state of each, and its pixels."""
     sizes, outputs = [], []
     for file in files:
         header = read_header(file)
@@ -81,7 +81,7 @@ def by_library(file: np.ndarray, kind: DALIImageType) -> np.ndarray:
 
 
 def test_declarations_are_those_of_the_header(tmp_path: Path) -> None:
-    """Compare sizes, offsets of all fields, and the types of functions."""
+    """Compare the sizes of structs, the offsets of all fields, and the types of functions."""
     own = CORE_HEADER.read_text()
     checks = []
     for name, body in re.findall(r"^struct (\w+) \{\n(.*?)^\};", own, re.MULTILINE | re.DOTALL):
@@ -253,7 +253,7 @@ def test_a_forked_process_leaves_the_decoder_alone(decoder: BatchDecoder) -> Non
 
 
 def test_threads_share_the_library() -> None:
-    """Threads read and decode while others make and close decoders."""
+    """Threads read and decode files while other threads make and close decoders."""
     files = [jpeg(60 + 7 * k, 90 - 3 * k, quality=80 + k, progressive=k % 2 == 0) for k in range(9)]
     expected = [by_library(file, DALIImageType.RGB) for file in files]
 

@@ -64,7 +64,7 @@ def check_equal(file: bytes, *arguments: object) -> Outcome:
     """Compare both; return the common result."""
     ours, theirs = outcome(file, *arguments), former(file, *arguments)
     if _is_grey_with_alpha_of_16_bits(file) and DALIImageType.ANY_DATA in arguments:
-        return ours  # The others fail.
+        return ours  # other decoders fail
     if isinstance(theirs, np.ndarray):
         assert isinstance(ours, np.ndarray), ours
         np.testing.assert_array_equal(ours, theirs)
@@ -192,7 +192,7 @@ def test_bad_files_have_the_same_outcome(name: str) -> None:
 
 
 def test_a_window_smaller_than_declared_distances() -> None:
-    """zlib refuses distances beyond the window that the stream declares."""
+    """Distances beyond the window that the stream declares are refused, as zlib refuses them."""
     kind = PngKind(2, 8, 40, 100)
     header, (_, data), end = png_chunks(kind)
     for window in range(8):
@@ -202,7 +202,7 @@ def test_a_window_smaller_than_declared_distances() -> None:
 
 
 def test_mutated_files_have_the_same_outcome() -> None:
-    """Bytes are changed within chunks and checksums corrected, so that decoders look at them."""
+    """Bytes are changed within chunks and checksums corrected, so that decoders read the changed bytes."""
     rng = np.random.default_rng(8)
     decoded = 0
     for number in range(1500):

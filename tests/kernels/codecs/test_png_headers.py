@@ -1,4 +1,4 @@
-"""Sizes of PNGs that are read together equal those that are read one by one."""
+"""Sizes of PNGs that are read in batches equal those that are read one by one."""
 
 from __future__ import annotations
 

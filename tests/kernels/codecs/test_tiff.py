@@ -1,4 +1,4 @@
-"""Plain TIFFs are copied, with the same pixels and errors as other decoders give."""
+"""The pixels of plain TIFFs are copied: they, and errors, are the same as those of other decoders."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TAGS = {254: 0, 256: 5, 257: 7, 258: (8, 8, 8), 259: 1, 262: 2, 273: 0, 277: 3, 
 
 
 def tiff(order: str = "<", gap: int = 0, following: int = 0, **changes: Any) -> bytes:
-    """Return a file of 7 x 5 random pixels; ``changes``: values of tags by their numbers, after a letter."""
+    """Return a file of 7 x 5 random pixels. ``changes``: values of tags; a name is a letter and the tag's number."""
     pixels = np.random.default_rng(1).integers(0, 256, 105, np.uint8).tobytes()
     tags = dict(sorted((TAGS | {int(name[1:]): value for name, value in changes.items()}).items()))
     tags = {tag: value for tag, value in tags.items() if value is not None}

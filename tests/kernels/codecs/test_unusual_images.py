@@ -41,12 +41,12 @@ def test_unusual_tiffs_equal_dali(key: str) -> None:
 
 
 def test_all_of_them_were_decoded() -> None:
-    # Files that DALI refuses: two unconverted channels.
+    # The only file that DALI refuses: two channels, unconverted.
     assert _TIFFS["errors"].tolist() == [f"8x2_planar.unusual.tiff/ANY_DATA/{dtype}" for dtype in _DTYPES]
 
 
 def _tiff(tags: dict[int, tuple[int, int]], data: bytes) -> bytes:
-    """Return a TIFF with a strip of data; tags have a type and a value."""
+    """Return a TIFF with one strip of data; ``tags``: type and value by number."""
     entries = b"".join(struct.pack("<HHII", tag, kind, 1, value) for tag, (kind, value) in sorted(tags.items()))
     return b"II*\0" + struct.pack("<I", 8 + len(data)) + data + struct.pack("<H", len(tags)) + entries + bytes(4)
 
@@ -75,7 +75,7 @@ def test_planes_that_no_library_reads_right_are_refused() -> None:
 
 @pytest.mark.parametrize("name", ["12x1.unusual.tiff", "8x6.unusual.tiff"])
 def test_what_nothing_vets_is_decoded_in_a_process_of_its_own(name: str) -> None:
-    """Damage may crash the decoding process, which must not be the user's."""
+    """A damaged file may crash the process that decodes it, which must not be the user's."""
     encoded = _TIFFS[f"file/{name}"]
     assert check_tiff(encoded.data).crash_prone
 
@@ -107,7 +107,7 @@ except Exception as error:
 
 
 def _within(encoded: bytes, folder: Path, megabytes: int) -> str:
-    """Return the output of decoding the file in this much address space."""
+    """Decode the file in a process with limited address space; return its output."""
     path = folder / "image"
     path.write_bytes(encoded)
     script = [sys.executable, "-c", _LIMITED, path, str(megabytes)]

@@ -56,12 +56,12 @@ def test_a_thread_has_a_context_before_ffmpeg_takes_it(monkeypatch: pytest.Monke
         thread.join()
     assert made == [None, None]
     assert [one["context"] for one in found] == [True, True]
-    # FFmpeg would silently decode on the CPU.
+    # Otherwise FFmpeg would silently decode on the CPU.
     assert [one["allow_software_fallback"] for one in found] == [False, False]
 
 
 class _Refusing:
-    """A decoder whose engine does not take the file."""
+    """A decoder whose engine refuses the file."""
 
     def __init__(self, after: int) -> None:
         self._left = after
@@ -92,7 +92,7 @@ def test_what_an_engine_refuses_the_file_s_own_decoder_takes(
 
     monkeypatch.setattr(videos, "engine_decoder", engine)
     opened = Video(clip, device=0)
-    # FFmpeg must not be used for the index, either.
+    # The engine's decoder must not be used to build the index, either.
     assert refusing[0]._left == after
     np.testing.assert_array_equal(opened.frames(range(FRAMES)), expected)
     np.testing.assert_array_equal(opened.frames([3]), expected[3:4])

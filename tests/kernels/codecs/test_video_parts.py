@@ -1,4 +1,4 @@
-"""Parts of the decoders of videos that need no video."""
+"""Helpers of video decoders, tested without videos."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_bad_files_have_the_same_outcome(name: str) -> None:
             changed[rng.integers(12, len(changed))] = rng.integers(256)
         check_equal(bytes(changed))
     check_equal(whole + bytes(9))
-    # The data have another size than the container announces.
+    # The image data have another size than the container declares.
     larger = saved(picture(60, 45, 4), lossless="less" in name)
     extended = bytearray(whole)
     if whole[12:16] == b"VP8X":

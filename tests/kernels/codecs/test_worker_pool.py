@@ -1,4 +1,4 @@
-"""Worker processes: a crash or time-out costs one answer, and leaves nothing running."""
+"""Worker processes: after a crash or time-out, one task has failed and nothing is left running."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from penstock.kernels.codecs.image_errors import CorruptImageError
 from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.codecs.worker_pool import DecoderPool
 
-# The offset of the tiles' width in JPEG 2000, after the marker of the image's size.
+# The offset of the tiles' width in JPEG 2000, counted from the marker SIZ.
 _TILE_WIDTH = 4 + 18
 
 
 def jpeg2000(tile_width: int | None = None) -> np.ndarray:
-    """Return a codestream; with tiles of width zero, one that divides by zero in nvImageCodec, past our check of it."""
+    """Return a codestream. With tiles of width 0, and without Penstock's check of headers, nvImageCodec divides by zero."""
     buffer = io.BytesIO()
     Image.fromarray(np.zeros((48, 64, 3), np.uint8)).save(buffer, "JPEG2000", no_jp2=True)
     data = bytearray(buffer.getvalue())
@@ -47,7 +47,7 @@ KILLER = jpeg2000(tile_width=0)
 
 
 def read(pool: DecoderPool, data: np.ndarray) -> Any:
-    """Make a worker parse a header, without our check."""
+    """Make a worker parse a header, without Penstock's check."""
     return pool.run("read_image_header", "JPEG 2000", data)
 
 
@@ -152,7 +152,7 @@ def test_closing_ends_the_workers_and_fails_what_waits() -> None:
 
     thread = threading.Thread(target=ask)
     thread.start()
-    while pool._free:  # nobody has the worker yet
+    while pool._free:  # until the thread has taken the worker
         time.sleep(0.01)
     pool.close()
     thread.join(10)
@@ -203,7 +203,7 @@ def test_a_call_that_fails_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch, 
             with pytest.raises((OSError, worker_pool.WorkerStartError), match="Too many open files"):
                 read(pool, jpeg2000())
         assert read(pool, jpeg2000())[0] == "jpeg2k"
-        # Memory of another size is a call, too.
+        # Data of another size need new shared memory, for which the call may fail, too.
         with monkeypatch.context() as patched:
             patched.setattr(os, call, fail)
             with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Kernels of every kind of argument and result, which `test_libraries.py` compiles ahead of time."""
+"""Kernels with every kind of argument and result, which `test_libraries.py` compiles ahead of time."""
 
 from __future__ import annotations
 

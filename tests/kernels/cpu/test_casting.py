@@ -1,4 +1,4 @@
-"""Large arrays of bytes become floats, wherever they begin in a line of the cache, and nothing around them changes."""
+"""Large arrays of bytes are converted to floats, wherever in a cache line they begin, and nothing around them changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pixels times a matrix, in vectors where types allow."""
+"""Products of pixels and a matrix, with vector instructions if the types allow it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RNG = np.random.default_rng(0)
 
 
 def expected(source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, dtype: Any) -> np.ndarray:
-    """Compute in single precision, added from the left; round integers half away from zero."""
+    """Compute in single precision, adding from the left; for integers, round half away from zero."""
     red, green, blue = source.astype(np.float32).T
     sums = np.stack([row[0] * red + row[1] * green + row[2] * blue + add for row, add in zip(matrix, offset)], axis=1)
     if dtype == np.float32:
@@ -58,7 +58,7 @@ def test_ties_and_limits() -> None:
     finite = np.isfinite(values)
     rounded = np.array([0, 0, 0, 1, 2, 255, 255, 255, 0, 0, 0, 0], np.uint8)
     np.testing.assert_array_equal(result[:, 0].reshape(-1, 4)[finite], rounded[finite, None].repeat(4, axis=1))
-    # Infinity times 0 is no number.
+    # Infinity times 0 is NaN.
     assert not result[:, 0].reshape(-1, 4)[~finite].any()
 
 

@@ -1,4 +1,4 @@
-"""Decibels equal numpy's logarithms, for any smallest ratio."""
+"""Decibels equal those computed by numpy's logarithm, for any cutoff ratio."""
 
 from __future__ import annotations
 

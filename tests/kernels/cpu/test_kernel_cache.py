@@ -48,7 +48,7 @@ assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(doubled.address)(4) == 8
 print("compiled" if sum_of_squares.dispatcher.stats.cache_misses else "loaded")
 """
 
-# Root may write to folders that are read-only.
+# Root may write even to read-only folders.
 AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
 
 
@@ -89,7 +89,7 @@ def start(place: Path, prefix: list[str], **changes: str) -> subprocess.Popen[st
 
 
 def run(place: Path, prefix: list[str] | None = None, **changes: str) -> tuple[str, str]:
-    """Return the outcome of the kernels, and what was logged."""
+    """Run the kernels in a new process; return its output and its log."""
     process = start(place, AS_NOBODY if prefix is None else prefix, **changes)
     out, log = process.communicate()
     assert process.returncode == 0, log
@@ -179,7 +179,7 @@ def test_damaged_files_that_cannot_be_replaced_are_replaced_elsewhere(place: Pat
 
 @pytest.mark.parametrize("changed", ["some_kernels.py", "some_functions.py"])
 def test_changed_sources_are_compiled_again_into_the_same_files(place: Path, changed: str) -> None:
-    """Sources are recompiled also if only a function that the kernel calls has changed."""
+    """Also if only a function that the kernel calls has changed."""
     run(place)
     before = saved(place / "cache")
     text = (place / changed).read_text()

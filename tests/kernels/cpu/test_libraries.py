@@ -57,7 +57,7 @@ print(built.compiled, built.kept, built.failures)
 
 
 def build(folder: Path, signatures: list[tuple[str, str, str]]) -> str:
-    """Build a library in a separate process, as this one calls kernels."""
+    """Build a library in a separate process, as this process only calls kernels."""
     listed = folder / "signatures.txt"
     recording.write(
         [Signature(Kind(kind), f"compiled_ahead:{name}", types) for kind, name, types in signatures], listed
@@ -77,7 +77,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def kernels(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Yield the module of kernels, as a new process has it with this library."""
+    """Yield the module of kernels, imported anew so that it uses the library."""
     library = libraries.KernelLibrary(folder / "library.so", checks_sources=True)
     monkeypatch.setattr(libraries, "library", lambda: library)
     monkeypatch.syspath_prepend(str(HERE))
@@ -87,7 +87,7 @@ def kernels(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def compiled_here(kernel: Any) -> bool:
-    """Return whether numba was asked for a kernel."""
+    """Return whether numba was asked to compile a kernel."""
     return "dispatcher" in vars(kernel)
 
 
@@ -110,7 +110,7 @@ def test_code_for_any_order_takes_arrays_of_a_certain_one(kernels: Any) -> None:
     kernels.sums(in_columns, out)
     np.testing.assert_array_equal(out, [20, 35])
     assert not compiled_here(kernels.sums)
-    # Not the other way around: a sum that may be written to has code for rows only.
+    # Not the other way around: there is only code for an `out` that is writable.
     out.flags.writeable = False
     with pytest.raises(TypingError, match="readonly"):
         kernels.sums(in_columns, out)
@@ -181,10 +181,10 @@ def test_views_of_arguments_are_refused(kernels: Any) -> None:
         KernelError, match="compiled_ahead:view returned a view of an argument, and kernels may only return new"
     ):
         kernels.view(np.ones((3, 2), np.float32))
-    for _ in range(100):  # what else it returned is released
+    for _ in range(100):  # the other results must be released
         with pytest.raises(KernelError, match="returned a view"):
             kernels.view_and_others(np.ones((3, 2), np.float32))
-    # An empty array shares nothing.
+    # An empty view shares no memory.
     assert kernels.view(np.ones((1, 2), np.float32)).shape == (0, 2)
 
 
@@ -202,7 +202,7 @@ def test_types_that_nobody_foresaw_are_compiled_once_and_told(kernels: Any, capl
     assert [record.getMessage() for record in caplog.records] == [
         "compiled_ahead:sums is compiled now, as no library has it for (uint8[2]C, float64[1]C)"
     ]
-    # Kernels that are in the library are still called from there.
+    # Kernels that are in the library are still called from it.
     kernels.sums(np.ones((2, 3), np.float32), out)
     assert kernels.sums.signatures == ["uint8[2]C, float64[1]C", "float32[2]C, float64[1]C"]
 

@@ -1,4 +1,4 @@
-"""Pixels taken at fractional positions, several channels at once where neighbours are inside."""
+"""Pixels at fractional positions; several channels are computed at once if the neighbours lie in the image."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def whole(shape: tuple[int, int], size: tuple[int, int], kind: DALIInterpType) -
 
 
 def by_definition(source: np.ndarray, plan: ResamplePlan) -> np.ndarray:
-    """Multiply by both axes as matrices, in double precision."""
+    """Multiply the source by the matrices of both axes, in double precision."""
     result = source.astype(np.float64)
     for axis in range(2):
         taps = plan.taps_of(axis)
@@ -86,7 +86,7 @@ def test_a_part_equals_the_part_of_the_whole(size: tuple[int, int], kind: DALIIn
         target = np.empty_like(entire[part])
         compute_part(stage, array_part(source, (0, 0, 0)), array_part(target, (top, left, 0)))
         np.testing.assert_array_equal(target, entire[part])
-        # The region that is read suffices.
+        # The result is the same if the source is cut to the region that is read.
         rows, columns = (
             plan.passes.span(axis, start, extent) for axis, start, extent in zip(range(2), (top, left), target.shape)
         )
@@ -174,7 +174,7 @@ def test_a_chain_equals_its_steps(
     ]
     chain = run([source], stages, [target])
     np.testing.assert_array_equal(target, expected)
-    # The result from this region alone.
+    # The result is the same if only this region of the source is there.
     (read,) = chain.read_regions()
     place = tuple(slice(a, a + e) for a, e in zip(read["anchor"][:3], read["extents"][:3]))
     part = source[place].copy()

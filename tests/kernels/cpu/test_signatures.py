@@ -1,4 +1,4 @@
-"""The list of kernels that are compiled ahead of time, and processes that need nothing else."""
+"""The list of kernels that are compiled ahead of time, and processes that need no other kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes are resampled to the same values as the equal floats."""
+"""Resampling bytes gives the same values as resampling equal floats."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZES = [((LEAST, LEAST), (LEAST, LEAST + 1)), ((1, 40), (64, 17)), ((853, 131),
 
 
 def _resampled(values: np.ndarray, size: tuple[int, int], cubic: bool) -> np.ndarray:
-    """Resample by the kernel for floats, plane by plane."""
+    """Resample with the kernel for floats, plane by plane."""
     planes = np.empty((3, *size, 1), np.float32)
     for channel, plane in enumerate(planes):
         resample_image(np.ascontiguousarray(values[:, :, channel, None]), plane, cubic, False, 3)
@@ -39,7 +39,7 @@ def test_planes_are_those_of_floats(name: str, before: tuple[int, int], after: t
 @pytest.mark.parametrize("cubic", [False, True])
 @pytest.mark.parametrize(("before", "after"), SIZES)
 def test_pixels_are_floats_rounded_to_even(before: tuple[int, int], after: tuple[int, int], cubic: bool) -> None:
-    # Neighbouring extremes, so that cubic filters exceed them, and means of two are halves.
+    # Extremes next to each other, so that cubic filters exceed them, and means of two values end in .5.
     image = np.random.default_rng(3).choice(np.array([0, 1, 254, 255], np.uint8), (*before, 3))
     pixels = np.empty((*after, 3), np.uint8)
     resample_rounded(image, cubic, pixels)

@@ -1,7 +1,7 @@
-"""Batches with images that no decoder can decode, again and again: the errors, the other images' pixels, and the
-retained memory.
+"""Runs many batches with images that no decoder can decode, and checks errors, the other images' pixels, and the retained
+memory.
 
-For a real GPU (`tests/gpu`) and an emulated one, so here, and not beside either test.
+Used by the tests for a real GPU (`tests/gpu`) and for an emulated one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from penstock import fn, pipeline_def
 
 BATCHES = 1000
 MOST_PIXELS = 300 * 300
-# Memory is compared after this many batches, and again after this many; leaks grow each time, other memory once.
+# Memory is measured after `_AT_FIRST` batches, and then after every `_WINDOW`: leaks grow in each window, other memory only once.
 _AT_FIRST, _WINDOW = 300, 100
 _KEPT_BY_HOST, _KEPT_BY_GPU = 128 << 10, 1 << 20
 
@@ -46,7 +46,7 @@ def good() -> list[np.ndarray]:
 
 
 def _changed(place: bytes, offset: int, values: Sequence[int]) -> np.ndarray:
-    """Return a JPEG with other bytes at some distance after a marker."""
+    """Return a JPEG with other bytes at this offset from a marker."""
     image = saved().copy()
     first = image.tobytes().find(place) + offset
     image[first : first + len(values)] = values
@@ -61,7 +61,7 @@ _FRAME, _CODES = b"\xff\xc0", b"\xff\xc4"
 
 
 def broken() -> dict[str, np.ndarray]:
-    """Return images that no decoder accepts, or the pipeline's limit refuses."""
+    """Return images that no decoder accepts, or that exceed the pipeline's limit."""
     whole = saved()
     return {
         "cut in its tables": whole[:300],
@@ -81,9 +81,7 @@ def broken() -> dict[str, np.ndarray]:
 
 
 def mixtures(seed: int = 0) -> Iterator[list[str | int]]:
-    """Yield batches without end: numbers of good images, and names of broken ones among them, alternately; or of these
-    alone.
-    """
+    """Yield batches without end, as numbers of good images and names of broken ones: mixed, or broken ones alone."""
     rng, names, count = np.random.default_rng(seed), list(broken()), len(good())
     step = 0
     while True:
@@ -116,11 +114,11 @@ def _result_of(pipe: Any, encoded: list[np.ndarray]) -> Any:
 
 
 def check_broken_batches(device_id: int, gpu_memory: Callable[[], int], batches: int = BATCHES) -> None:
-    """Run batches; the broken images' errors, the other images and the retained memory must all be right.
+    """Run batches, and check the broken images' errors, the other images' pixels and the retained memory.
 
     Args:
         device_id: the GPU's number.
-        gpu_memory: bytes that are taken of its memory.
+        gpu_memory: returns how many bytes of its memory are in use.
         batches: how many to run.
     """
     pipe, whole, bad = running(device_id), good(), broken()

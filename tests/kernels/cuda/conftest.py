@@ -1,6 +1,6 @@
 """Kernels run on an emulated GPU, for which they are compiled by g++ 12 or later (which has float16).
 
-CuPy is not needed; where it is installed, the emulation takes its place for as long as these tests run.
+CuPy is not needed; if it is installed, the emulation replaces it while these tests run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "golden"))
 
 @pytest.fixture(scope="session")
 def compiled_kernels(request: pytest.FixtureRequest) -> Path:
-    """Return the folder of compiled kernels, which stay from run to run; their names are digests of their sources."""
+    """Return the folder of compiled kernels, which are reused by later runs; their names are digests of their sources."""
     return request.config.cache.mkdir("emulated_kernels")
 
 

@@ -1,9 +1,9 @@
 // Emulates on the CPU what a CUDA kernel uses on a GPU: blocks run one after the other, and a block's threads take turns.
 //
-// Each thread is a coroutine with a separate stack. `__syncthreads` gives the turn to the next thread, so all have
-// come as far before any goes on.
+// Each thread is a coroutine with a separate stack. `__syncthreads` switches to the next thread, so all threads reach it
+// before any goes on.
 
-// Few headers: they are most of what is compiled.
+// Few headers, as compiling them takes most of the time.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,5 +160,5 @@ static T atomicOr(T *place, T value) {
     return before;
 }
 
-// Blocks run one after the other: what one wrote is there for the next.
+// Blocks run one after the other, so each sees what earlier ones wrote.
 static void __threadfence() {}

@@ -1,8 +1,8 @@
 """A stand-in for CuPy on machines without a GPU: arrays in host memory, kernels compiled for the CPU by g++.
 
-The kernels' sources are compiled as they are, behind a header that runs blocks and threads one after the other
-(`emulation.hpp`). So the operators' GPU code, its descriptors and its kernels run whole, and can be compared with the
-CPU's. Only what Penstock uses of CuPy is here; speed, streams and memory spaces are not emulated.
+The kernels' sources are compiled unchanged, after a header that runs blocks and threads one after the other
+(`emulation.hpp`). So all of the operators' GPU code runs, with its descriptors and kernels, and can be compared with the
+CPU's. Only those parts of CuPy that Penstock uses are emulated; speed, streams and memory spaces are not.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FLAGS = ("-std=gnu++17", "-O1", "-fPIC", "-ffp-contract=off", "-march=native", 
 
 
 def can_emulate() -> bool:
-    """Return whether there is a g++ that knows halves."""
+    """Return whether there is a g++ that supports float16."""
     if not shutil.which("g++"):
         return False
     version = subprocess.run(["g++", "-dumpversion"], capture_output=True, text=True, check=True).stdout
@@ -71,7 +71,7 @@ def _memory_pointer(memory: _UnownedMemory, offset: int) -> Any:
 
 
 class DeviceArray(np.ndarray):
-    """An array that has the attributes of CuPy's that Penstock uses."""
+    """An array with those attributes of CuPy's arrays that Penstock uses."""
 
     device = _Device()
 
@@ -95,19 +95,19 @@ def _on_device(array: Any) -> DeviceArray:
 
 
 def empty(shape: Any, dtype: Any = np.float64) -> DeviceArray:
-    """Return memory of undefined contents: something that no computation expects."""
+    """Return an array of undefined contents: bytes that no computation expects."""
     array = np.empty(shape, dtype)
     array.reshape(-1).view(np.uint8)[...] = 0xAB
     return _on_device(array)
 
 
 def alloc(size: int) -> _Memory:
-    """Allocate this many bytes of such memory."""
+    """Allocate this many bytes, of undefined contents."""
     return _Memory(empty(size, np.uint8))
 
 
 class _Kernel:
-    """A compiled kernel, called as CuPy's, or launched by the number `ptr`."""
+    """A compiled kernel, called like CuPy's, or launched by the driver by its handle `ptr`."""
 
     known: ClassVar[dict[int, _Kernel]] = {}
     _numbers = itertools.count(1)  # no two threads get the same number
@@ -136,13 +136,13 @@ class _Kernel:
 
 
 def _key(code: str) -> str:
-    """Return a cache key for code."""
+    """Return the cache key of source code."""
     return hashlib.sha256((code + " ".join(_FLAGS)).encode()).hexdigest()[:24]
 
 
 @functools.cache
 def _precompiled_header(folder: Path) -> Path:
-    """Return the header, precompiled beside it: compiling it takes longer than most kernels."""
+    """Return a copy of the header that has been precompiled: compiling it takes longer than compiling most kernels."""
     text = _HEADER.read_text()
     header = folder / f"{_key(text)}.hpp"
     compiled = header.with_suffix(".hpp.gch")
@@ -179,8 +179,8 @@ class RawModule:
         )
         library = self.folder / f"{_key(code)}.so"
         if not library.exists():
-            # Compiled elsewhere and moved there complete: another thread or process may look for the file, and this one
-            # may be interrupted.
+            # Compile in another folder, and move the complete library: another thread or process may look for the file, and
+            # this one may be interrupted.
             with tempfile.TemporaryDirectory(dir=self.folder) as place:
                 source, made = Path(place, f"{library.stem}.cpp"), Path(place, library.name)
                 source.write_text(code)
@@ -195,7 +195,7 @@ class RawModule:
 
 
 def _driver_function(function: Callable[..., None]) -> Any:
-    """Return a function of the driver, as C calls it: with eleven words, the first of which it uses."""
+    """Return a function of the driver that C can call: it takes eleven words, and passes the first ones on."""
     count = function.__code__.co_argcount
 
     def call(*words: int) -> int:
@@ -226,8 +226,8 @@ def _nothing() -> None:
     pass
 
 
-# The driver's functions that compiled code calls without knowing that they are emulated. They need the GIL, as kernels
-# do.
+# The driver's functions that Penstock's compiled code calls, as it does not know of the emulation. They need the GIL, as
+# kernels do.
 _DRIVER = types.SimpleNamespace(
     cuCtxSetCurrent=_driver_function(_nothing),
     cuDeviceGet=lambda _device, _number: 0,
@@ -243,9 +243,9 @@ _DRIVER = types.SimpleNamespace(
 
 
 class _HostMemory:
-    """Memory that stands for pinned memory; `limit`: the bytes of it that the system has.
+    """Host memory that stands for pinned memory; `limit`: how many bytes can be allocated.
 
-    Other threads, and buffers that are collected as garbage meanwhile, change the blocks: a copy of them is looked through.
+    The blocks are copied before iterating over them, as other threads, and buffers that are collected as garbage, change them.
     """
 
     def __init__(self) -> None:
@@ -371,7 +371,7 @@ def _module() -> Any:
 
 @contextlib.contextmanager
 def emulated_gpu(folder: Path) -> Iterator[None]:
-    """Make Penstock find CuPy and a GPU inside the context; compiled kernels stay in ``folder``."""
+    """Make Penstock find an emulated CuPy and GPU inside the context; compiled kernels are stored in ``folder``."""
     from penstock.kernels.cuda import binaries, launch, sources
     from penstock.runtime import prefetch_queue
     from penstock.tensors import cuda, driver, transfers
@@ -392,8 +392,8 @@ def emulated_gpu(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # A batch that is still prepared ahead, for a pipeline in a reference cycle, would record for the next emulation
-        # that there is no GPU.
+        # A batch that is still being prepared, for a pipeline in a reference cycle, would make the next emulation find
+        # no GPU.
         prefetch_queue.finish_batches()
         if before is None:
             del sys.modules["cupy"]

@@ -27,16 +27,16 @@ Function real(const char *name, Function) {
 
 extern "C" {
 
-// The next decoder that is made takes no image.
+// Makes the next decoder refuse all images.
 void refuse_next() { next_refuses = true; }
 
-// Decoders cannot be made from now on, if the status is not 0.
+// Makes the creation of decoders fail with this status from now on; 0: succeed.
 void fail_creation(int32_t status) { creation = static_cast<Status>(status); }
 
-// The library is said to have this version; 0: its own.
+// Makes the library report this version; 0: its real one.
 void pretend_version(uint32_t version) { pretended_version = version; }
 
-// How many decoders were asked for.
+// Returns how often a decoder was requested.
 int count_creations() { return creations; }
 
 Status nvimgcodecGetProperties(Properties *properties) {

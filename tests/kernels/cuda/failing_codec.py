@@ -69,7 +69,7 @@ def _compiled() -> FailingCodec:
 
 
 def failing_codec(monkeypatch: pytest.MonkeyPatch) -> FailingCodec:
-    """Return the library, which decoders have from now on."""
+    """Return the library, which all decoders use during the test."""
     codec = _compiled()
     monkeypatch.setattr(decoder, "instance", lambda: codec.instance)
     return codec

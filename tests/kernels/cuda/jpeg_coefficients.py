@@ -1,4 +1,4 @@
-"""The coefficients of JPEGs with halved chroma, read by the CPU's kernels: as :mod:`jpeg_reading` does, but faster."""
+"""Reads the coefficients of JPEGs with halved chroma by the CPU's kernels: like :mod:`jpeg_reading`, but faster."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from penstock.kernels.cuda.jpeg_codes import SAFE_SUM
 _BLOCKS, _LUMAS = 6, 4
 # Elements after the last block, to which invalid values are written.
 _SLACK = 64
-# Invalid values are written to the start of the next block, before that is read.
+# Invalid values are written to the start of the next block, before that block is read.
 _ORDER = order_of(np.arange(FULL), FULL)
 # Limited so that 32 bits hold the sum of 64 of them.
 _LARGE = np.int32(1 << 20)
 
 
 def read_coefficients(file: np.ndarray) -> np.ndarray | None:
-    """Return blocks of 64, unit by unit; None for damaged data, and where decoders may differ about the pixels."""
+    """Return blocks of 64 coefficients, unit by unit; None for damaged data, and if decoders may differ about the pixels."""
     header = read_header(file)
     bench, place = jpeg_baseline._bench(file.size, header.width), file.__array_interface__["data"][0]
     blocks = -(-header.height // 16) * -(-header.width // 16) * _BLOCKS
@@ -107,7 +107,7 @@ def _is_safe(coefficients: np.ndarray, blocks: int, quantizers: np.ndarray) -> b
     values, factors = pointer(coefficients), pointer(quantizers)
     for number in range(blocks):
         start, own = number * FULL, max(number % _BLOCKS - _LUMAS + 1, 0) * FULL
-        # For all columns together, which is faster, and usually enough.
+        # First for all columns together, which is faster and usually suffices.
         if _sum_of_sizes(values, start, factors, own, 1, FULL) > SAFE_SUM:
             for column in range(8):
                 if _sum_of_sizes(values, start + column, factors, own + column, 8, 8) > SAFE_SUM:
@@ -119,7 +119,7 @@ def _is_safe(coefficients: np.ndarray, blocks: int, quantizers: np.ndarray) -> b
 def _sum_of_sizes(
     values: types.CPointer, start: int, factors: types.CPointer, own: int, step: int, count: int
 ) -> np.int32:
-    """Return the sum of dequantized coefficients without their signs."""
+    """Return the sum of the absolute values of dequantized coefficients."""
     total = np.int32(0)
     for k in range(count):
         size = np.int32(at(values, start + k * step)) * np.int32(at(factors, own + k * step))

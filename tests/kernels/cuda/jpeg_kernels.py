@@ -1,4 +1,4 @@
-"""The kernels that decode JPEGs, each by itself."""
+"""Launches each of the kernels that decode JPEGs by itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.kernels.cuda.structs import blank_records
 
 
 def read_codes(scans: JpegScans, data: Located, targets: np.ndarray, expected: np.ndarray) -> Located:
-    """Read the coefficients of a batch to ``targets``; the state of each image, which were ``expected``."""
+    """Read the coefficients of a batch to ``targets``; return the images' states, which are ``expected`` before the launch."""
     count = len(scans)
     states, turns = upload([expected, np.zeros_like(expected)])
     rows, blocks = blank_records(jpeg_codes._JpegScan, count), np.empty(count, np.int64)
@@ -34,7 +34,7 @@ def make_pixels(
     """Make windows of images from coefficients.
 
     Args:
-        addresses: the addresses of the coefficients, of the room for samples, and of the pixels.
+        addresses: the addresses of the coefficients, of the memory for samples, and of the pixels.
     """
     count = len(scans)
     rows, blocks = blank_records(jpeg_pixels._JpegImage, count), np.empty((2, count), np.int64)

@@ -59,7 +59,7 @@ def _segments(file: bytes) -> Iterator[tuple[int, bytes, int]]:
 
 
 def _code_table(body: bytes) -> tuple[dict[str, int], int]:
-    """Return the symbols by their codes, and the number of bytes read."""
+    """Return the symbol of each code, and the number of bytes read."""
     table: dict[str, int] = {}
     code, place = 0, 16
     for length in range(1, 17):

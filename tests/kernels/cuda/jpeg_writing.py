@@ -1,4 +1,4 @@
-"""Writes JPEGs from coefficients, with any factors, which encoders do not."""
+"""Writes JPEGs from coefficients, with any sampling factors, as encoders do not."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from penstock.kernels.cpu.jpeg.entropy import NATURAL_ORDER
 
-# Codes of four and eight bits, for all symbols: they need not be short. One table for luma, and others for chroma.
+# Codes of four and eight bits for all symbols, as they need not be short. Luma and chroma have different tables.
 _SIZES = list(range(12))
 _RUNS = [0x00, 0xF0, *(run << 4 | size for run in range(16) for size in range(1, 11))]
 _DC, _AC = (_SIZES, _SIZES[::-1]), (_RUNS, _RUNS[::-1])
 
 
 def grid_of(size: tuple[int, int], factors: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Return how many units there are down and across."""
+    """Return the number of units vertically and horizontally."""
     down, across = (max(own[axis] for own in factors) if len(factors) > 1 else 1 for axis in (1, 0))
     return -(-size[0] // (8 * down)), -(-size[1] // (8 * across))
 
@@ -102,6 +102,6 @@ def _coded(value: int) -> tuple[int, str]:
 
 
 def _bytes(bits: str) -> bytes:
-    """Return filled up with ones, and with a zero after each byte of ones."""
+    """Return bits as bytes: fill the last one with ones, and insert a zero after each byte of ones."""
     bits += "1" * (-len(bits) % 8)
     return bytes(int(bits[k : k + 8], 2) for k in range(0, len(bits), 8)).replace(b"\xff", b"\xff\0")

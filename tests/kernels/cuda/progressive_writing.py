@@ -1,4 +1,4 @@
-"""Writes progressive JPEGs with any scan script, also those that Pillow does not write.
+"""Writes progressive JPEGs with any scan script, even those that Pillow cannot write.
 
 Source: ITU-T T.81, annexes B (markers), C (code tables) and G (progressive coding).
 """
@@ -14,10 +14,10 @@ LONGEST_RUN = 0x7FFF
 
 
 class Plane(NamedTuple):
-    """The coefficients of a component, quantized, in zig-zag order: of shape (rows, columns, 64) with whole units.
+    """The quantized coefficients of a component, in zigzag order: of shape (rows, columns, 64), filled up to whole units.
 
     Attributes:
-        across, down: its sampling factors.
+        across, down: its horizontal and vertical sampling factors.
     """
 
     blocks: np.ndarray
@@ -40,7 +40,7 @@ Token = tuple[int | None, str]
 
 
 def write(height: int, width: int, planes: Sequence[Plane], script: Sequence[ScanOf], interval: int = 0) -> np.ndarray:
-    """Return the file; quantizers are all 3, and restarts come after ``interval`` units."""
+    """Return the file, with quantizers that are all 3, and a restart after every ``interval`` units."""
     parts = [b"\xff\xd8", _segment(0xE0, b"JFIF\0\1\1\0\0\1\0\1\0\0"), _segment(0xDB, bytes([0] + [3] * 64))]
     frame = b"".join(bytes([c + 1, plane.across << 4 | plane.down, 0]) for c, plane in enumerate(planes))
     size = height.to_bytes(2, "big") + width.to_bytes(2, "big")
@@ -71,7 +71,7 @@ def _segment(marker: int, body: bytes) -> bytes:
 
 
 def _codes(symbols: list[int]) -> tuple[dict[int, str], bytes]:
-    """Return short codes for up to three symbols, long ones for the others, and the table as files have it."""
+    """Return the code of each symbol, short for up to three of them and long for the rest, and the table as in files."""
     short, others = symbols[:3], symbols[3:]
     codes = {symbol: f"{number:02b}" for number, symbol in enumerate(short)}
     codes |= {symbol: f"11{number:010b}" for number, symbol in enumerate(others)}
@@ -123,7 +123,7 @@ def _direct(scan: ScanOf, blocks: list[tuple[int, list[int]]]) -> list[Token]:
 
 
 def _value(value: int) -> str:
-    """Return the bits of a value; a negative one becomes its complement."""
+    """Return the bits of a value; of a negative one, the complement."""
     size = abs(value).bit_length()
     return f"{value if value > 0 else value + (1 << size) - 1:0{size}b}" if size else ""
 

@@ -57,7 +57,7 @@ with emulated_gpu(Path(sys.argv[2])):
 def test_solarize(tmp_path: Path, compiled_kernels: Path) -> None:
     shown = re.search(r'```python title="solarize.py"\n(.*?)```', GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     assert shown is not None
-    # Contributors may add an operator of the same name.
+    # Rename the operator: contributors may have added one of that name.
     text = shown[1].replace("Solarize", "ShownSolarize")
     (tmp_path / "solarize.py").write_text(text, encoding="utf-8")
     # In a separate process: a registered operator stays registered.

@@ -10,7 +10,7 @@ from kernel_sources import all_sources
 
 pytestmark = pytest.mark.exhaustive
 
-# What is generated in front of files.
+# Code that is generated and put in front of a file.
 ADDITIONS = {
     "elementwise": (
         "typedef int16 Result;\n"

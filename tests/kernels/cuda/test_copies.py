@@ -1,4 +1,4 @@
-"""Batches that lie on the GPU are copied when they are fed."""
+"""Batches in the GPU's memory are copied when they are fed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Images that are resized in the GPU's memory before others are decoded to the same memory, compared with those that
-all stay.
+"""Images that are resized before the next ones are decoded to the same memory of the GPU, compared with images that are
+all decoded first.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class NoPythonApi:
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Decode only some of the small images together, with memory for the samples of one or two at a time."""
+    """Decode only a few of the small images together: there is memory for the samples of one or two at a time."""
     monkeypatch.setattr(jpeg_gpu, "_COEFFICIENT_BYTES_PER_PART", 40_000)
     monkeypatch.setattr(jpeg_gpu, "_SAMPLE_BYTES_PER_PART", 15_000)
     monkeypatch.setattr(image_codec_gpu, "library", lambda: None)
@@ -60,7 +60,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def followed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Record, for each completed batch, whether its images were resized while they were decoded."""
+    """Return a list that gets, for each completed batch, whether its images were resized while they were decoded."""
     told: list[bool] = []
     original = DecodeInParts.run
 
@@ -79,7 +79,7 @@ def photographs(count: int = 7) -> list[np.ndarray]:
 
 @pytest.fixture
 def strict(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the CPU's decoders, which invent missing data in a file, refuse images."""
+    """Make the CPU's decoders refuse all images, as they would accept files with missing data."""
 
     def refuse(*_: object) -> None:
         raise CorruptImageError("some codes are missing")
@@ -154,18 +154,18 @@ def test_windows_are_resized_in_strips_whatever_the_widths_of_images(
     monkeypatch.setattr(alike_images, "chosen", noted)
     assert_equal(run(a, [images]), expected)
     assert followed == [True]
-    # Rows of 71 pixels and so on are not whole groups of four bytes, but those of windows are.
+    # Rows of these images, e.g. of 71 pixels, are not a multiple of four bytes, but those of their windows are.
     assert used == [True]
 
 
 @pytest.fixture
 def slow_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pretend that the consumer is slow, so batches complete while the next ones are read."""
+    """Pretend that the consumer is slow, so that batches complete while the next ones are read."""
     monkeypatch.setattr(InlineQueue, "_consumer_is_slower", lambda _self: True)
 
 
 def run_slowly(pipe: Any) -> list[np.ndarray]:
-    """Return each batch's result, taken when the next one is decoded."""
+    """Run one batch, wait until the batches that were begun are decoded, and return the result."""
     outputs = [np.array(sample) for sample in pipe.run()[0].as_cpu()]
     waiting = [started for started in pipe._queue._queue._started if isinstance(started, Batch)]
     deadline = time.monotonic() + 20
@@ -179,7 +179,7 @@ def test_files_are_read_while_the_batch_before_is_completed(
     followed: list[bool], slow_consumer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
-    # No batch is begun besides the prefetched ones.
+    # Begin no batches besides the prefetched ones.
     monkeypatch.setattr(turns, "TURNS", 1)
     monkeypatch.setattr(kernel_decoder, "_MAX_PIXELS_TO_BEGIN_AHEAD", 0)
     for name in ("prepare", "begin", "run"):
@@ -214,7 +214,7 @@ def test_a_batch_that_cannot_be_read_fails_in_its_turn(slow_consumer: None) -> N
 def test_images_of_other_decoders_are_resized_when_these_are_done(
     library: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those that our kernels do not support go to nvImageCodec."""
+    """Images that Penstock's kernels do not support go to nvImageCodec."""
 
     def on_cpu(_device: int, threads: int, *_shares: object) -> BatchDecoder:
         return BatchDecoder(None, threads, [Share(Backend.CPU_ONLY)])
@@ -257,12 +257,12 @@ def test_parts_of_any_size(monkeypatch: pytest.MonkeyPatch, followed: list[bool]
 
 
 def damaged(file: np.ndarray) -> np.ndarray:
-    """Return a file without some of the codes, as shows when they are read."""
+    """Return the file without some of its codes, which is only noticed when they are read."""
     return np.concatenate([file[: -len(file) // 8], file[-2:]])
 
 
 def unsafe() -> np.ndarray:
-    """Return a file that our kernels leave to the CPU, as decoders may differ about its pixels."""
+    """Return a file that the GPU's kernels leave to the CPU, as decoders may differ about its pixels."""
     black_and_white = np.where(RNG.integers(0, 2, (48, 64, 1)) > 0, np.uint8(255), np.uint8(0)).repeat(3, 2)
     file = np.frombuffer(simplejpeg.encode_jpeg(black_and_white, 100), np.uint8).copy()
     for place in np.flatnonzero((file[:-1] == 0xFF) & (file[1:] == 0xDB)).tolist():
@@ -346,7 +346,7 @@ def test_without_memory_for_all(room: int, monkeypatch: pytest.MonkeyPatch, foll
             raise MemoryError
         return alloc(size)
 
-    # Tables and results get memory.
+    # Only the decoder's allocations are limited, not those of tables and results.
     held = SimpleNamespace(cuda=SimpleNamespace(**vars(cuda) | {"alloc": limited}))
     monkeypatch.setattr(jpeg_gpu, "require_cupy", lambda: held)
     assert_equal(run(a, [images]), expected)
@@ -485,7 +485,7 @@ def test_batches_of_requests_are_begun_while_the_previous_one_is_decoded() -> No
 
     alone = [outcome(runner.complete(begun(batch))) for batch in batches]
     assert [failed for _, failed in alone] == [[], [1], [], [0]]
-    # As a server does: another thread completes a batch while this one begins the next.
+    # As in a server, another thread completes a batch while this one begins the next.
     with ThreadPoolExecutor(1) as thread:
         overlapped, before = [], begun(batches[0])
         for batch in batches[1:]:

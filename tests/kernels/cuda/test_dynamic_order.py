@@ -1,4 +1,4 @@
-"""Dynamic mode's work on a GPU is in the order of CuPy's current streams."""
+"""Dynamic mode orders its work on a GPU after that of CuPy's current stream, and before what follows on it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from penstock.tensors import streams as idle_streams
 
 
 class Streams:
-    """Streams of CuPy that record the streams they wait for, and their work.
+    """Replaces CuPy's streams by ones that log which streams they wait for.
 
     Attributes:
-        log: the names of streams that were recorded, or waited for an event recorded on another, in this order.
+        log: in order, which stream waited for which; "own" for those that are not current.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ SHAPES = [
 def test_broadcast(shapes: list[tuple[int, ...]], kind: type) -> None:
     operands = [RNG.integers(0, 100, shape).astype(np.uint8) for shape in shapes]
     expected = np.add(*operands, dtype=kind)
-    # A second sample begins wherever the first one ends.
+    # The second sample begins right after the first, so it may be unaligned.
     memory = xp.empty((2 * expected.size,), kind)
     targets = [memory[: expected.size].reshape(expected.shape), memory[expected.size :].reshape(expected.shape)]
     evaluate_batch("return a + b;", [([xp.put(operand) for operand in operands], target) for target in targets])
@@ -39,7 +39,7 @@ def test_broadcast(shapes: list[tuple[int, ...]], kind: type) -> None:
 
 @pytest.mark.parametrize("shapes", SHAPES)
 def test_of_many_elements(shapes: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Force indices of 64 bits for few elements."""
+    """Indices of 64 bits, which many elements need, are forced for a few."""
     monkeypatch.setattr(elementwise, "_INT32_INDEX_LIMIT", 0)
     test_broadcast(shapes, np.uint8)
 

@@ -9,7 +9,7 @@ from case import Case
 from families import families
 from on_gpu import check_on_gpu
 
-# Each new combination of types is compiled, which takes a second: this many cases of a family, evenly spread.
+# How many cases of a family run, evenly spread: to compile the kernels of each new combination of types takes a second.
 PER_FAMILY = 12
 
 

@@ -1,4 +1,4 @@
-"""`jitter`, which runs on the GPU only: pixels come from nearby, uniformly, by known random draws."""
+"""`jitter`, which runs on the GPU only: pixels come from uniformly distributed positions nearby, by known random draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The GPU reads the codes of JPEGs as the CPU does: the same coefficients, and the same files are damaged."""
+"""The GPU reads the codes of JPEGs as the CPU does: it gets the same coefficients, and finds the same files damaged."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def picture(height: int, width: int) -> np.ndarray:
 
 def encoded(pixels: np.ndarray, **settings: Any) -> np.ndarray:
     held = io.BytesIO()
-    largest, ImageFile.MAXBLOCK = ImageFile.MAXBLOCK, 1 << 22  # Pillow's own is too small for small images of noise.
+    largest, ImageFile.MAXBLOCK = ImageFile.MAXBLOCK, 1 << 22  # Pillow's default is too small for noisy small images
     try:
         Image.fromarray(pixels).save(held, "JPEG", **settings)
     finally:
@@ -86,7 +86,7 @@ def prepared(files: Sequence[np.ndarray]) -> tuple[JpegScans, np.ndarray, np.nda
 
 
 def read(files: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return the GPU's errors for files, and their coefficients."""
+    """Read files on the GPU; return their states, 0 if there is no error, and their coefficients."""
     scans, pinned, expected = prepared(files)
     (data,) = scratch([(pinned.size,)], np.uint8)
     data.array()[:] = pinned
@@ -96,7 +96,7 @@ def read(files: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
 
 
 def check(files: Sequence[np.ndarray]) -> None:
-    """Assert that all files are read as bit by bit."""
+    """Assert that all files are read without errors, with the coefficients of `read_jpeg`."""
     status, found = read(files)
     np.testing.assert_array_equal(status, 0)
     for file, coefficients in zip(files, found, strict=True):
@@ -105,14 +105,14 @@ def check(files: Sequence[np.ndarray]) -> None:
 
 def test_files_whose_bits_are_too_many_for_32_bits_are_not_taken() -> None:
     file = encoded(picture(40, 50))
-    memory = mmap.mmap(-1, 1 << 27)  # in pages that nothing touches
+    memory = mmap.mmap(-1, 1 << 27)  # most of its pages are never touched, so they take no memory
     memory[: file.size] = file.tobytes()
     places = np.full(2, np.frombuffer(memory, np.uint8).ctypes.data, np.int64)
     scans = ScansBeingRead(places, np.array([(1 << 27) - 1, 1 << 27], np.int64), keep=memory).wait()
     assert scans.taken.tolist() == [True, False]
 
 
-# -- files that are whole ----------------------------------------------------------------------------------------------
+# -- undamaged files ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("quality", [1, 20, 50, 75, 90, 97, 100])
@@ -131,7 +131,7 @@ def test_samplings(sampling: str) -> None:
 
 
 def test_units_of_four_rows() -> None:
-    """No encoder makes such units: a file with chroma halved has as many blocks in a unit."""
+    """No encoder makes such units, but files with halved chroma have the same number of blocks in a unit."""
     file = encoded(picture(64, 96), **HALVED).copy()
     frame = file.tobytes().index(b"\xff\xc0")
     file[frame + 5 : frame + 9] = 0, 128, 0, 48
@@ -156,7 +156,7 @@ def test_sizes() -> None:
 
 
 def test_images_of_one_colour() -> None:
-    """All blocks are alike, and few codes reveal where one begins."""
+    """All blocks are the same, and few codes show where one begins."""
     colours = np.array([[0, 0, 0], [255, 255, 255], [130, 10, 77]], np.uint8)
     files = []
     for colour in colours:
@@ -182,7 +182,7 @@ def test_files_of_many_blocks_of_threads() -> None:
 
 
 def test_noise_whose_units_are_long() -> None:
-    """Threads synchronize late."""
+    """With such units, a thread takes long to find where a code begins."""
     file = encoded(noise(400, 400), quality=100)
     assert prepared([file])[0].columns.subsequences[0] > 10 * OWN
     status, found = read([file])
@@ -191,13 +191,13 @@ def test_noise_whose_units_are_long() -> None:
 
 
 def test_blocks_of_threads_that_wait_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads do not synchronize by themselves where all units are the same."""
+    """If all units are the same, threads do not find by themselves where a unit begins."""
     file, other = encoded(np.full((2000, 2400, 3), (10, 100, 250), np.uint8), **HALVED), encoded(noise(8, 8))
     assert prepared([file])[0].columns.subsequences[0] > 2 * OWN
     status, found = read([file, other])
     np.testing.assert_array_equal(status, 0)
     np.testing.assert_array_equal(found[0], read_coefficients(file))
-    # Check that threads depend on each other in this file: without time to wait, the kernel reports it as late.
+    # Check that threads depend on each other in this file: if they may not wait, the kernel reports it as late.
     monkeypatch.setitem(jpeg_codes.SOURCE._constants, "MOST_LATE", 0)
     sources._kernel_on.cache_clear()
     status, _ = read([file, other])
@@ -257,7 +257,7 @@ def test_shared_memory_is_no_more_than_small_gpus_have() -> None:
     assert layout_of(jpeg_codes._Shared).dtype.itemsize <= 65536 - 256
 
 
-# -- others ------------------------------------------------------------------------------------------------------------
+# -- other files -------------------------------------------------------------------------------------------------------
 
 
 def test_components_with_the_same_codes_are_left() -> None:
@@ -305,7 +305,7 @@ def test_files_with_other_restarts() -> None:
 
 
 def mutated(file: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the file with a few bits flipped, bytes replaced, dropped or inserted in the scan."""
+    """Return the file with a few bits flipped, or bytes replaced, dropped or inserted, in the scan."""
     data = bytearray(file.tobytes())
     start = data.index(b"\xff\xda") + 14
     for _ in range(rng.integers(1, 4)):
@@ -323,8 +323,8 @@ def mutated(file: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def fuzz(rng: np.random.Generator, count: int) -> tuple[int, int]:
-    """Damage files, and check that the GPU accepts those that the CPU accepts; return the number of accepted and of
-    other files.
+    """Damage files, and check that the GPU accepts the same files as the CPU; return the numbers of accepted and of refused
+    files.
     """
     kinds = {"quality": 30}, {"quality": 95}, {"optimize": True}, {"restart_marker_blocks": 2}, {"quality": 2}
     whole = [encoded(make(33, 47), **HALVED, **kind) for make in (picture, noise) for kind in kinds]

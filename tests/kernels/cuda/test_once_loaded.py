@@ -1,4 +1,4 @@
-"""A kernel is loaded once, whatever threads launch it first: the handles of one that is unloaded are passed on."""
+"""Kernels, staging memory and streams for copies are made once, even if threads ask for them at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GPU random numbers equal the CPU's, from any position in a stream; `operators/random` compares short ones."""
+"""GPU random numbers equal the CPU's, from any position in a stream; tests/operators/random compares short batches."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def run(
 
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Record for each batch whether it was planned in one call."""
+    """Return a list that gets, for each batch, whether it was planned in one call."""
     told: list[bool] = []
     original = ResizeNormalize.run_planned
 
@@ -84,7 +84,7 @@ def test_one_plan_gives_what_the_steps_give(
     normalize: dict[str, Any],
     drawn: bool,
 ) -> None:
-    # The third batch is of a kind that was seen before: its launches are recorded.
+    # The third batch has the shapes of the first, so its launches are recorded.
     batches = [images(SIZES), images(SIZES[::-1]), images(SIZES)]
     found = run(batches, resize, normalize, drawn)
     assert planned == [True] * len(batches)
@@ -185,6 +185,6 @@ def test_windows_are_not_much_larger_than_what_is_read(monkeypatch: pytest.Monke
     rules = rules_of({"resize_shorter": 256.0}, {"crop": (224, 224)}, monkeypatch)
     planned = AlikeImages.planned(rules, np.array([(853, 1280, 3), (1280, 853, 3)]), in_windows=True)
     assert planned is not None
-    # 224 of 256 and of 384 pixels.
+    # The crop reads 224 of 256 pixels along one axis, and 224 of 384 along the other.
     read = 853 * 1280 * (224 / 256) * (224 / 384.15)
     assert (planned.windows[:, 2:].prod(1) < 1.06 * read).all()

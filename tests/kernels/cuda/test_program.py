@@ -24,7 +24,7 @@ from penstock.types import FLOAT
 
 
 class Doubling:
-    """Adds a constant to samples, and then doubles that, through other memory; counts its computations."""
+    """Adds a constant to samples and doubles the sums, with other memory in between; counts how often launches are prepared."""
 
     def __init__(self, added: float = 1.0) -> None:
         self.added = added
@@ -67,8 +67,7 @@ def batches(count: int, *shapes: tuple[int, ...]) -> Iterator[list[np.ndarray]]:
 @pytest.mark.parametrize("contiguous", [True, False])
 def test_batches_of_a_kind_that_comes_again_are_worked_out_once_more(contiguous: bool) -> None:
     programs, work = Programs(), Doubling()
-    # More sets of addresses than descriptors are cached for, all of them alive, so that none has the addresses of
-    # another.
+    # More batches than there are cached descriptors; all of them stay alive, so that no two have the same addresses.
     given = list(batches(12, (3, 5), (7, 1), (1, 1)))
     results = [run(programs, work, arrays, contiguous) for arrays in given]
     assert work.times == 2
@@ -143,7 +142,7 @@ def test_who_uses_memory_of_its_own_is_run_each_time() -> None:
 
     for arrays in batches(3, (4,)):
         np.testing.assert_array_equal(run(programs, work, arrays)[0], arrays[0] + np.float32(3))
-    # Once without success, to find that it cannot be recorded.
+    # Among them once in vain, to find that the launches cannot be recorded.
     assert len(times) == 4
 
 
@@ -161,7 +160,7 @@ def test_who_looks_at_data_is_run_each_time() -> None:
 
 
 def test_another_stream_is_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Launches are repeated on the stream on which they were recorded, whatever memory others have."""
+    """Launches are repeated only on the stream on which they were recorded, even though all batches have the same memory."""
     cuda, programs, streams = sys.modules["cupy"].cuda, Programs(), []
     batch, outputs = TensorListGPU([xp.put(np.ones(4, np.float32))]), [TensorListGPU.allocate([(4,)], FLOAT)]
 
@@ -172,7 +171,8 @@ def test_another_stream_is_another_kind(monkeypatch: pytest.MonkeyPatch) -> None
 
     def noted(address: int, count: int) -> int:
         words = (ctypes.c_int64 * (count * CALL_WORDS)).from_address(address)
-        # After the addresses of the driver's function and of the kernel come its other arguments; the stream is the ninth of all.
+        # A call's words: the address of the driver's function, then its arguments, the first of which is the kernel and the ninth the
+        # stream.
         streams.extend(words[CALL_WORDS + 9 :: CALL_WORDS])
         return make_calls(address, count)
 
@@ -266,7 +266,7 @@ def test_reinterpreted_frames_of_scattered_sequences() -> None:
 
 
 def test_resizing_is_planned_for_all_samples_at_once_and_repeated() -> None:
-    """Tables that are computed once serve the batches for which launches are repeated."""
+    """Batches for which launches are repeated use tables that were computed once."""
     rng = np.random.default_rng(5)
     images = [[rng.integers(0, 255, (h, w, 3), np.uint8) for h, w in ((20, 31), (33, 18))] for _ in range(5)]
 

@@ -41,7 +41,7 @@ def expected(source: np.ndarray, vertical: Taps, horizontal: Taps) -> np.ndarray
 
 
 def resample_images(jobs: Sequence[ImageResampling], between: np.dtype | None = None) -> None:
-    """Resample images that have nothing in common."""
+    """Resample images of different sizes and plans in one launch."""
     places = [[locate(array) for array in arrays] for arrays in zip(*((job.source, job.target) for job in jobs))]
     resample_grouped(*places, jobs, lambda job, *_: job, between)
 
@@ -63,8 +63,8 @@ def test_samples_of_different_shapes_in_one_launch(kind: DALIInterpType) -> None
 @pytest.mark.parametrize(
     ("shape", "size"),
     [
-        ((6, 9001, 1), (3, 700)),  # a row in segments
-        ((5, 40000, 3), (2, 3)),  # a single output needs more than a block holds
+        ((6, 9001, 1), (3, 700)),  # a row is split into segments
+        ((5, 40000, 3), (2, 3)),  # a single output needs more source pixels than fit into a block's shared memory
         ((4, 3000, 4), (2, 2999)),
         ((300, 2, 1), (1, 1)),
         ((3, 5, 1), (11, 17)),

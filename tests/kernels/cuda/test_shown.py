@@ -1,4 +1,4 @@
-"""Pictures, and counts, of batches and operators on a GPU."""
+"""How batches and operators on a GPU are shown, in pictures and counts."""
 
 from __future__ import annotations
 

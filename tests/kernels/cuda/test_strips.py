@@ -1,4 +1,4 @@
-"""Strips of output rows, in which each row of the source is read once, compared with rows that are made one by one."""
+"""Strips of output rows, for which each row of the source is read once, compared with output rows made one by one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def images(sizes: list[tuple[int, int]], channels: int = 3) -> list[np.ndarray]:
 
 
 class Strips:
-    """Runs pipelines with and without strips, and records which batches were made in them."""
+    """Runs pipelines with and without strips, and records which batches were made in strips."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self._patch, self._chosen = patch, resample.chosen
@@ -81,7 +81,7 @@ def strips(monkeypatch: pytest.MonkeyPatch) -> Strips:
         ({"size": (90, 40)}, NORMAL),
         ({"size": (40, 40), "antialias": False}, NORMAL),
         ({"size": (40, 40), "interp_type": types.INTERP_NN}, NORMAL),
-        # Four output rows have weights for a row of the source.
+        # Four output rows use the same row of the source.
         ({"size": (80, 40), "interp_type": types.INTERP_CUBIC, "antialias": False}, NORMAL),
         ({"size": (12, 40), "roi_start": (0.1, 0.9), "roi_end": (0.9, 0.2), "roi_relative": True}, NORMAL),
         ({"resize_shorter": 33.0}, None),
@@ -107,7 +107,7 @@ def test_strips_that_are_as_short_as_there_are_blocks_to_make(strips: Strips) ->
 @pytest.mark.parametrize(
     ("batch", "resize"),
     [
-        (images([(90, 160), (90, 161)]), {"size": (40, 40)}),  # rows that begin anywhere
+        (images([(90, 160), (90, 161)]), {"size": (40, 40)}),  # rows of unaligned length
         (images([(40, 160)]), {"size": (41, 40)}),
         (images([(90, 160)]), {"size": (40, 40), "interp_type": types.INTERP_LANCZOS3}),
         (images([(9, 40000)]), {"size": (4, 40)}),  # few columns fill a block

@@ -15,7 +15,7 @@ RNG = np.random.default_rng(5)
 
 
 def plans(count: int, kind: DALIInterpType, antialias: bool, mirrored: bool) -> AxisPlans:
-    """Return axes of any sizes; regions lie inside of the input, reach outside, or are reversed; windows take a part."""
+    """Return plans of random sizes; regions lie in the input, reach beyond it, or are reversed; only part of the output is made."""
     size_in, size_out = RNG.integers(1, 90, count), RNG.integers(1, 60, count)
     edges = RNG.uniform(-0.2, 1.2, (2, count)) * size_in
     edges[:, ::3] = np.stack([np.zeros(count), size_in])[:, ::3]

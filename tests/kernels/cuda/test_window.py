@@ -1,4 +1,4 @@
-"""Boxes of arrays, compared with numpy."""
+"""Boxes copied out of arrays, compared with numpy."""
 
 from __future__ import annotations
 
@@ -92,9 +92,7 @@ def test_views_of_any_strides() -> None:
 
 
 def unaligned(array: np.ndarray, elements: int) -> Any:
-    """Return the array on the GPU at an unaligned address, this many elements after an aligned one, like part of a
-    batch.
-    """
+    """Return the array on the GPU, ``elements`` after an aligned address, like a sample in the middle of a batch."""
     memory = xp.empty((array.size + elements,), array.dtype)
     memory[elements:] = array.reshape(-1)
     return memory[elements:].reshape(array.shape)
@@ -148,7 +146,7 @@ def test_boxes_of_any_kind(seed: int, dtypes: tuple[type, type]) -> None:
 
 @pytest.mark.parametrize("seed", range(0, 60, 3))
 def test_boxes_of_many_elements(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Force indices of 64 bits for small boxes."""
+    """Indices of 64 bits, which boxes of many elements need, are forced for small ones."""
     monkeypatch.setattr(window, "_INT32_INDEX_LIMIT", 0)
     test_boxes_of_any_kind(seed, (np.uint8, np.uint8))
 
