@@ -1,4 +1,4 @@
-"""Comparing devices takes a GPU, or a compiler to emulate one."""
+"""Fixtures: to compare devices, a GPU is needed, or a compiler to emulate one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs pipelines on CPU and GPU (real or emulated), and compares the results; shared by operators' tests."""
+"""Runs pipelines on CPU and GPU (real or emulated), and compares the results; used by operators' tests."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
 
 
 def given(samples: list[np.ndarray], device: str) -> Any:
-    """Return the samples, and for every second batch others of the same shapes."""
+    """Return a source of the samples, alternating with other samples of the same shapes."""
     others = [np.ascontiguousarray(sample[::-1]) for sample in samples]
     node = fn.external_source([samples, others], cycle=True, layout="HWC")
     return node.gpu() if device == "gpu" else node
 
 
 def images(device: str) -> Any:
-    """Return three images of different sizes."""
+    """Return a source of three images of different sizes."""
     return given(IMAGES, device)
 
 
 def frames(device: str) -> Any:
-    """Return sequences of two frames."""
+    """Return a source of sequences of two frames."""
     return fn.stack(images(device), fn.flip(images(device)), axis_name="F")
 
 
 def typed(device: str, kind: str) -> Any:
-    """Return the images in another type, with negative values where it has some."""
+    """Return the images in another type, with negative values if the type is signed."""
     spread = 100 if kind == "uint16" else 1
     return fn.cast((images(device) - (0 if kind.startswith("u") else 128)) * spread, dtype=KINDS[kind])
 
@@ -46,13 +46,13 @@ def planes(node: Any) -> Any:
 
 
 def everywhere(device: str, value: Any) -> Any:
-    """Return the same array for each sample."""
+    """Return a source of the same array for each sample."""
     node = fn.external_source(lambda: [value] * 3)
     return node.gpu() if device == "gpu" else node
 
 
 def results(define: Define, device: str, batches: int = 3) -> list[np.ndarray]:
-    """Return the samples of some batches."""
+    """Run a pipeline; return the samples of all batches, on the host."""
     pipeline = pipeline_def(lambda: define(device), batch_size=3, num_threads=1, device_id=0, seed=7)()
     pipeline.build()
     samples = [np.array(t) for _ in range(batches) for t in pipeline.run()[0].as_cpu()]

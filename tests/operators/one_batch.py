@@ -1,4 +1,4 @@
-"""Runs one batch of a pipeline of fed inputs; shared by operators' tests."""
+"""Runs one batch of a pipeline with fed inputs; used by operators' tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _built(define: Define, batch_size: int, device_id: int | None) -> Pipeline:
 
 
 def outputs(define: Define, device_id: int | None = None, **inputs: Sequence[np.ndarray]) -> Batches:
-    """Return the samples of each output of one batch, from the samples for each input."""
+    """Run one batch with the samples of each input; return the samples of each output."""
     pipeline = _built(define, len(next(iter(inputs.values()))), device_id)
     try:
         return [[np.array(sample) for sample in batch.as_cpu()] for batch in pipeline.run(**inputs)]
@@ -34,13 +34,13 @@ def outputs(define: Define, device_id: int | None = None, **inputs: Sequence[np.
 
 
 def one_sample(make: Callable[[Any], Any], sample: np.ndarray) -> np.ndarray:
-    """Return what a function of a node makes of one sample of float."""
+    """Return the result of the node that ``make`` makes, for one sample of float32."""
     ((result,),) = outputs(lambda: make(fn.external_source(name="x", dtype=types.FLOAT, ndim=sample.ndim)), x=[sample])
     return result
 
 
 def isolated(define: Define, **inputs: Sequence[np.ndarray]) -> tuple[Batches, dict[int, PenstockError]]:
-    """Return the samples of each output, and the errors of those that failed, as in serving."""
+    """Return the samples of each output, and the errors by failed sample, as in serving."""
     count = len(next(iter(inputs.values())))
     pipeline = _built(define, count, None)
     try:

@@ -1,4 +1,4 @@
-"""Operators of a confined pipeline access no file outside its folders, wherever the path comes from."""
+"""Operators of a confined pipeline access no file outside of its folders, wherever the path comes from."""
 
 import io
 import json
@@ -32,7 +32,7 @@ def inside(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def secret(tmp_path: Path) -> Path:
-    """Return a folder outside with files that a reader would accept."""
+    """Return a folder outside of the pipeline's, with files that a reader would accept."""
     folder = tmp_path / "secret"
     (folder / "class").mkdir(parents=True)
     (folder / "class" / "secret.txt").write_text("secret")
@@ -56,7 +56,7 @@ def _refuses(define: Callable[[], Any], inside: Path) -> None:
         _run(define, inside)
 
 
-# -- what is declared --------------------------------------------------------------------------------------------------
+# -- declared paths ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "argument"), _PATH_ARGUMENTS)
@@ -76,7 +76,7 @@ def test_what_sounds_like_a_path_is_declared_as_one(schema: Any) -> None:
             assert argument.path, f"{schema.name}: `{argument.name}`"
 
 
-# -- where files are ---------------------------------------------------------------------------------------------------
+# -- locations of files ------------------------------------------------------------------------------------------------
 
 
 def test_relative_paths_start_from_the_first_folder(inside: Path) -> None:
@@ -128,7 +128,7 @@ def test_without_folders_all_is_allowed() -> None:
     assert Files().path("../a") == "../a"
 
 
-# -- what readers find in files ----------------------------------------------------------------------------------------
+# -- paths that readers find in files ----------------------------------------------------------------------------------
 
 
 def test_lists_of_files(inside: Path, secret: Path) -> None:

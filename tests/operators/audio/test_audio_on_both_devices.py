@@ -31,7 +31,7 @@ _QUIET_ENDS = [np.concatenate([_QUIET, _sound(3000), _QUIET]), _sound(0), _QUIET
 
 
 def _given(samples: Sequence[np.ndarray], device: str, dtype: Any = np.float32) -> Any:
-    """Return signals of real numbers, or of integers over most of their range."""
+    """Return a source of signals; of integers, if ``dtype`` is one, over most of its range."""
     most = 1 if np.dtype(dtype).kind == "f" else 0.9 * np.iinfo(dtype).max
     middle = most / 2 if np.dtype(dtype).kind == "u" else 0
     converted = [(signal * (most - middle) + middle).astype(dtype) for signal in samples]
@@ -40,7 +40,7 @@ def _given(samples: Sequence[np.ndarray], device: str, dtype: Any = np.float32) 
 
 
 def _spectra(device: str, **settings: Any) -> Any:
-    """Return spectra scaled to 1: their error relative to their range is compared."""
+    """Return spectra scaled to a maximum of 1, so that errors are relative to their range."""
     spectra = fn.spectrogram(_given(_SIGNALS, device), **settings)
     return spectra / fn.reductions.max(spectra)
 

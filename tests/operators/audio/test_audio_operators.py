@@ -72,7 +72,7 @@ def test_librosa_s_bands_are_computed_in_double_precision(layout: str) -> None:
     rising = (frequencies - edges[:-2, None]) / (edges[1:-1] - edges[:-2])[:, None]
     falling = (edges[2:, None] - frequencies) / (edges[2:] - edges[1:-1])[:, None]
     weights = np.maximum(0, np.minimum(rising, falling)) * (2 / (edges[2:] - edges[:-2]))[:, None]
-    # A spectrum for each frequency, with power at that one only: sums are single weights.
+    # One spectrum for each frequency, with power at that frequency only, so that each sum is a single weight.
     powers = np.eye(257, dtype=np.float32)
     bands = first(
         lambda x: fn.mel_filter_bank(
@@ -155,5 +155,5 @@ def test_decoding_gives_back_what_was_encoded() -> None:
 def test_what_cannot_be_is_refused(define: Any, data: np.ndarray, message: str) -> None:
     with pytest.raises(RuntimeError) as caught:
         first(define, data)
-    # The text before it is the line above, which contains the expected words.
+    # The text before "encountered:" quotes the line above, which contains the expected words.
     assert re.search(message, str(caught.value).partition("encountered:")[2])

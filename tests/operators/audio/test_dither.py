@@ -1,4 +1,4 @@
-"""`dither`: the noise that PyTorch draws after a seed."""
+"""`dither` adds the noise that PyTorch draws with the same seed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pytest
 from penstock import DataNode, fn, pipeline_def, types
 from penstock.errors import OperatorError
 
-# The numbers of `torch.randn(count, generator=torch.Generator().manual_seed(count))` in PyTorch 2.14.1, and their
-# positions in it.
+# By count: positions, and the numbers there in PyTorch 2.14.1's
+# `torch.randn(count, generator=torch.Generator().manual_seed(count))`.
 DRAWN = {
     3: (range(3), [0.8032760620117188, 0.17483338713645935, 0.08897809684276581]),
     16: (range(0, 16, 5), [-0.339642196893692, -0.07864610850811005, 1.4549826383590698, -1.1504848003387451]),
-    # All of the last sixteen are drawn again.
+    # If a count above 16 is not a multiple of 16, the last sixteen are drawn anew.
     33: ([0, 16, 17, 32], [0.6013742089271545, -0.4414600133895874, 0.32042211294174194, -0.008887055329978466]),
 }
 

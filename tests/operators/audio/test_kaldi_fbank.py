@@ -1,4 +1,4 @@
-"""`kaldi_fbank` beside `mel_features`, which computes the same in double precision, and its frames."""
+"""`kaldi_fbank` compared with `mel_features`, which computes the same in double precision; and its frames."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_bands_are_those_of_double_precision(window: str, other: str) -> None:
 def test_signals_are_reflected_at_their_ends() -> None:
     signal = sound(1000)
     given = run(lambda node: fn.kaldi_fbank(node, snip_edges=False), signal)
-    # Six windows are centred 160 samples apart; the first begins 120 before the signal.
+    # Six windows, whose centres are 160 samples apart; the first begins 120 samples before the signal.
     reflected = np.concatenate([signal[:120][::-1], signal, signal[::-1][:200]])
     whole = run(fn.kaldi_fbank, reflected)
     np.testing.assert_array_equal(given, whole[:6])

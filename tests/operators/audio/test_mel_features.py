@@ -1,4 +1,4 @@
-"""`mel_features` by its definition, and what `standardize` does along axes."""
+"""`mel_features` compared with its definition, and `standardize` along axes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def sound(samples: int) -> np.ndarray:
 
 
 def kaldi_bands(bands: int) -> np.ndarray:
-    """Return triangles over mel, of shape (bands, 257)."""
+    """Return the weights of triangular mel bands, of shape (bands, 257)."""
 
     def mel(hertz: np.ndarray) -> np.ndarray:
         return 1127 * np.log(1 + np.asarray(hertz, np.float64) / 700)

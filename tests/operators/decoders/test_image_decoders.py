@@ -79,7 +79,7 @@ def test_windows_are_parts_of_the_whole(crop: Callable[[Any], Any], expected: tu
 
 
 def test_random_windows_are_those_of_random_resized_crops_generator() -> None:
-    # Windows that real DALI 2.4 drew for seed 5: see tests/conformance/test_decoders.py.
+    # The windows that DALI 2.4 draws for seed 5; see tests/conformance/test_decoders.py.
     parts, wholes = _run(
         [_saved("PNG", 100, 120)] * 3, lambda x: (fn.decoders.image_random_crop(x, seed=5), fn.decoders.image(x))
     )

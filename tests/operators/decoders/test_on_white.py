@@ -1,4 +1,4 @@
-"""Images that PIL converts to RGB: on white, and by `convert`."""
+"""Images converted to RGB as with PIL: put on white, or by `convert`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def file_of(image: Image.Image, kind: str, **options: object) -> bytes:
 
 
 def deep(kind: str, *channels: int) -> bytes:
-    """Return an image of 16 bits, which Pillow does not write in colour."""
+    """Return the file of an image of 16 bits, which Pillow cannot write in colour."""
     return bytes(cv2.imencode(kind, RNG.integers(0, 600, (20, 30, *channels), np.uint16) ** 2 // 6)[1])
 
 

@@ -1,4 +1,4 @@
-"""Batches of plain PNGs, which are decoded in a few calls, have the pixels and errors of single files."""
+"""Batches of plain PNGs, which are decoded in a few calls, have the same pixels and errors as single files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def png(mode: str, height: int, width: int) -> np.ndarray:
     return np.frombuffer(file.getvalue(), np.uint8)
 
 
-# The last one is large enough to be decoded in a task for itself.
+# The last one is large enough for a task of its own.
 FILES = [png(mode, *size) for mode in CHANNELS for size in ((32, 32), (1, 1), (7, 50))] + [png("RGB", 150, 200)]
 
 

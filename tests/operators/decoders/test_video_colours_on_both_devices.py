@@ -1,4 +1,4 @@
-"""Colours of frames: grey and YCbCr belong to RGB, and the GPU's pixels are the CPU's, to the bit."""
+"""Colours of frames: grey and YCbCr match RGB, and pixels are the same on GPU and CPU, bit for bit."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_kernels_are_equal(shape: tuple[int, int], full_range: bool) -> None:
     planes_to_rgb(luma, u, v, ONE, full_range, rgb)
     luma_to_grey(luma, ONE, full_range, grey)
     planes_to_ycbcr(luma, u, v, ONE, full_range, ycbcr)
-    # As the video engine stores it: u and v in turn, in 8 bits or in the upper ones of 16.
+    # As the video engine stores frames: u and v alternate, in 8 bits or in the upper bits of 16.
     for kind in (np.uint8, np.uint16):
         stored = [on_gpu(plane.astype(kind) << 8 * (kind().itemsize - 1)) for plane in (luma, np.stack([u, v], 2))]
         addresses = [plane.data.ptr for plane in stored]

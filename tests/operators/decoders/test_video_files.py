@@ -1,4 +1,4 @@
-"""Videos in many containers: any frame, in any order, equals the one that PyAV finds by decoding the whole file."""
+"""Videos in many containers: frames in any order equal those that PyAV decodes from the whole file."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ OPTIONS = {
 
 @functools.cache
 def picture(number: int) -> np.ndarray:
-    """Return a frame unlike all others: (H, W, 3)."""
+    """Return a frame by its number, different for each: uint8 (H, W, 3)."""
     coarse = np.random.default_rng(number).integers(20, 236, (HEIGHT // 16, WIDTH // 16, 3), np.uint8)
     return coarse.repeat(16, 0).repeat(16, 1)
 
 
 def write(path: Path, codec: str, container: str, times: list[int] | None = None) -> str:
-    """Write a video; ``times`` are in milliseconds."""
+    """Write a video, with frames at ``times`` in milliseconds; return its path."""
     with av.open(str(path), "w", format=container) as file:
         stream = file.add_stream(codec, rate=RATE, options=OPTIONS.get(codec, {}))
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuvj420p" if codec == "mjpeg" else "yuv420p"
@@ -77,7 +77,7 @@ def video(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def numbers_of(frames: np.ndarray) -> list[int]:
-    """Return which pictures these are."""
+    """Return the numbers of the pictures."""
     known = np.stack([picture(number) for number in range(FRAMES)]).astype(np.int16)
     return [int(np.abs(known - frame).mean((1, 2, 3)).argmin()) for frame in frames]
 
@@ -88,19 +88,19 @@ def test_frames_in_any_order(video: str) -> None:
     opened = Video(video)
     assert len(opened) == len(decoded) == FRAMES
     found = opened.frames(range(FRAMES))
-    # Another library's colours differ slightly from ours.
+    # PyAV's colours differ slightly.
     assert np.abs(found.astype(int) - decoded).mean() < 4
     assert numbers_of(found) == numbers_of(np.stack(decoded)) == list(range(FRAMES))
     order = random.Random(0)
     for _ in range(15):
         wanted = order.sample(range(FRAMES), 3)
         np.testing.assert_array_equal(opened.frames(wanted), found[wanted])
-    # A decoder that knows the index can begin anywhere.
+    # With the index of an earlier decoder, a decoder can begin anywhere.
     np.testing.assert_array_equal(Video(video, index=opened.index).frames([31]), found[31:32])
 
 
 def _analyses(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Return whether FFmpeg analyses each file that is opened from now on."""
+    """Return a list that gets, for each file opened from now on, whether FFmpeg analyses it."""
     seen: list[bool] = []
     opened = Video._opened
 
@@ -114,7 +114,7 @@ def _analyses(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 def test_a_file_of_which_all_is_told_is_analysed_once(video: str, monkeypatch: pytest.MonkeyPatch) -> None:
     first = Video(video)
-    # Matroska does not store how H.264 is reordered.
+    # Matroska does not store how frames of H.264 are reordered.
     assert first.index.tells_all == (Path(video).name in ("a.mp4", "hevc.mp4", "vp8.webm", "vp9.webm"))
     seen = _analyses(monkeypatch)
     again = Video(video, index=first.index)
@@ -128,7 +128,7 @@ def test_a_header_that_tells_another_size_is_not_relied_on(tmp_path: Path, monke
     path = write(tmp_path / "a.mp4", "libx264", "mp4")
     expected = Video(path).frames([30])
     contents = bytearray(Path(path).read_bytes())
-    # In the sample entry, width and height are 24 bytes after its type.
+    # In the sample entry, width and height are 24 bytes after the end of its type.
     at = contents.rindex(b"avc1") + 28
     assert contents[at : at + 4] == WIDTH.to_bytes(2, "big") + HEIGHT.to_bytes(2, "big")
     contents[at : at + 2] = (WIDTH // 2).to_bytes(2, "big")
@@ -158,7 +158,7 @@ def test_contents_as_files(video: str) -> None:
 @pytest.mark.parametrize("shape", [(2, 2), (4, 6), (20, 130), (34, 258)])
 def test_colours(shape: tuple[int, int], full_range: bool) -> None:
     rng = np.random.default_rng(0)
-    # As in a decoder's memory, rows are longer than the picture is wide.
+    # As in a decoder's memory, there are padding bytes after each row.
     luma, u, v = (
         rng.integers(0, 256, (rows, columns + 9), np.uint8)[:, :columns]
         for rows, columns in (shape, (shape[0] // 2, shape[1] // 2), (shape[0] // 2, shape[1] // 2))

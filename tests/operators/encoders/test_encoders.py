@@ -46,7 +46,7 @@ def opened(file: bytes, kind: str) -> np.ndarray:
 def test_files_without_loss(function: Any, kind: str, arguments: dict[str, Any], channels: int) -> None:
     images = [image(20, 30, channels), image(7, 5, channels)]
     if channels == 4:
-        # Where alpha is zero, WebP does not keep colours.
+        # WebP does not preserve the colours of pixels whose alpha is zero.
         for own in images:
             own[..., 3] |= 1
     for own, file in zip(images, encoded(function, images, **arguments)):
@@ -106,7 +106,7 @@ STEPS = {"int16": 2.0**-15, "int24": 2.0**-23, "float": 0.0}
     [(fn.encoders.wav, own) for own in STEPS] + [(fn.encoders.flac, own) for own in ("int16", "int24")],
 )
 def test_sounds(function: Any, encoding: str) -> None:
-    # FLAC has no empty sounds.
+    # FLAC cannot store empty sounds.
     mono = SOUNDS if function is fn.encoders.wav else SOUNDS[::2]
     stereo = [np.stack([sound, -sound], axis=1) for sound in mono]
     for sounds in (mono, stereo):

@@ -1,4 +1,4 @@
-"""`cast` to BFLOAT16 rounds as ml_dtypes does, on both devices; such data can be moved, and nothing computes with it."""
+"""`cast` to BFLOAT16 rounds as ml_dtypes does, on both devices; such data can be moved, but not computed with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock import Pipeline, fn, pipeline_def, types
 
 RNG = np.random.default_rng(4)
 BITS = RNG.integers(0, 2**32, 5000, dtype=np.uint64).astype(np.uint32)
-"""Singles of all kinds: denormals, infinities and NaNs among them."""
+"""The bits of float32 values of all kinds, among them denormals, infinities and NaNs."""
 HALVES = np.array([0x3F808000, 0x3F818000, 0x3F808001, 0x3F807FFF, 0x7F7FFFFF, 0xFF800000, 0x00008000], np.uint32)
 SINGLES = np.concatenate([HALVES, BITS]).view(np.float32)
 

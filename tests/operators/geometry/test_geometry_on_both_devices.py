@@ -19,7 +19,7 @@ _ANCHORS = np.concatenate([np.concatenate([_GRID, _GRID + size], axis=1) for siz
 
 
 def _remapped(device: str, **arguments: Any) -> Any:
-    """Return images remapped by two maps of another size, with some positions outside."""
+    """Return images remapped by two maps of another size, with some positions outside of the images."""
     maps = [fn.random.uniform(device=device, shape=[31, 47], range=[-5.0, 45.0], seed=seed) for seed in (3, 4)]
     return fn.experimental.remap(images(device), *maps, **arguments)
 
@@ -38,7 +38,7 @@ def _perspective_by_input(device: str, **arguments: Any) -> Any:
 
 
 def _boxes(device: str, **arguments: Any) -> Any:
-    """Return boxes, many of which overlap several anchors equally; none in the last sample."""
+    """Return encoded boxes, many of which overlap several anchors equally; the last sample has none."""
     rng = np.random.default_rng(8)
     starts = [rng.integers(0, 7, (count, 2)) / 8 for count in (40, 3, 0)]
     boxes = [np.float32(np.concatenate([s, s + rng.integers(1, 4, s.shape) / 8], axis=1)) for s in starts]
@@ -46,7 +46,7 @@ def _boxes(device: str, **arguments: Any) -> Any:
     inputs = fn.external_source(lambda: (boxes, labels), num_outputs=2)
     inputs = [node.gpu() for node in inputs] if device == "gpu" else inputs
     encoded = fn.box_encoder(*inputs, anchors=_ANCHORS.reshape(-1).tolist(), **arguments)
-    # One output for both: labels in a fifth column.
+    # Join both outputs: labels are the fifth column.
     return fn.cat(encoded[0], fn.cast(fn.reshape(encoded[1], shape=[-1, 1]), dtype=types.FLOAT), axis=1)
 
 

@@ -22,9 +22,7 @@ def run(define: Any) -> np.ndarray:
 
 
 def maps(height: int, width: int) -> list[np.ndarray]:
-    """Return the affine map's position for the centre of each output pixel, in coordinates whose origin is a pixel's
-    corner.
-    """
+    """Return the affine map's position for the centre of each output pixel; (0, 0) is the corner of a pixel."""
     y, x = np.mgrid[:height, :width].astype(np.float32) + np.float32(0.5)
     return [row[0] * x + row[1] * y + row[2] for row in MATRIX]
 

@@ -1,4 +1,4 @@
-"""Warps from one type to another, and filters that subtract nothing, are the same on both devices."""
+"""Warps from one type to another, and pre-emphasis with a coefficient of 0, are the same on both devices."""
 
 from __future__ import annotations
 

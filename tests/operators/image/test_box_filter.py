@@ -1,4 +1,4 @@
-"""`filter` by equal weights, which sums bytes before it weighs them: the same bytes as OpenCV's sums of products."""
+"""`filter` with equal weights sums bytes and then multiplies the sums: the same bytes as OpenCV's sums of products."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_valid_wrap_and_fill() -> None:
     ("weight", "area"),
     [
         (1 / 16, 16),  # sums that end in a half are rounded to even
-        (1 / 121, 121),  # OpenCV computes with Fourier transforms
+        (1 / 121, 121),  # for this size, OpenCV uses Fourier transforms
         (0.0, 9),
         (-1 / 9, 9),
         (float("nan"), 9),

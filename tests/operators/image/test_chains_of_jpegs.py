@@ -1,4 +1,4 @@
-"""JPEGs that are decoded in compiled code and computed by the core have the values of those that are computed one by one."""
+"""JPEGs that are decoded in compiled code and processed by the core have the same values as those processed one by one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def jpeg(height: int, width: int, mode: str = "RGB", orientation: int = 0, **opt
 
 
 def files() -> list[np.ndarray]:
-    """Return ordinary files and, at the end, some that compiled code leaves to others: turned, and narrow."""
+    """Return ordinary files and, at the end, rotated and narrow ones, which compiled code leaves to other decoders."""
     return [
         jpeg(90, 120),
         jpeg(97, 131, subsampling=0),

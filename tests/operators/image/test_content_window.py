@@ -27,7 +27,7 @@ def page() -> np.ndarray:
 
 def test_what_is_dark() -> None:
     assert window(page()) == [[4, 7], [5, 14]]
-    # Scaled to 0 to 255, that line is above 100.
+    # After scaling to 0 to 255, the line is above 100.
     assert window(page(), 100) == [[4, 7], [5, 1]]
 
 

@@ -1,4 +1,4 @@
-"""`erase`: on which side of an integer a box's edge is, single precision decides."""
+"""`erase`: edges of boxes are rounded as in single precision, which decides on which side of an integer they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Areas outside an image are filled: any window, layout and type, one value or one for each channel."""
+"""Areas outside an image are filled, for any window, layout and type, with one value or with one for each channel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mirrored images of all widths and elements, which are reversed by blocks."""
+"""Mirrored images of many widths and types of elements, which are reversed block by block."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def _window(device: str, *shape: int) -> Any:
 
 
 def _mosaic(device: str, kind: str) -> Any:
-    """Return images of one channel and of even extents."""
+    """Return images with one channel and even extents."""
     return fn.crop(fn.slice(typed(device, kind), 0, 1, axes=[2]), crop=[28, 26])
 
 
@@ -126,7 +126,7 @@ NORMALIZED: dict[str, Define] = {
     ),
     "halves": lambda device: prepared(images(device), dtype=types.FLOAT16),
 }
-"""Images resized, rounded to a byte and then normalized by at least 60: equal within 1/60, which is a byte's step."""
+"""Images resized, rounded to bytes and divided by at least 60: equal within 1/60, a difference of 1 between the bytes."""
 
 
 @pytest.mark.parametrize("name", EXACT)

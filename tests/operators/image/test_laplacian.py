@@ -1,4 +1,4 @@
-"""`laplacian` of bytes with windows of three, which is computed in integers, against sums of shifted images."""
+"""`laplacian` of bytes with windows of three, computed in integers, compared with sums of shifted images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches that are written past the caches get the same elements as small ones."""
+"""Large batches, which are written to memory bypassing the caches, have the same elements as small ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from penstock import fn, pipeline_def
 
 RNG = np.random.default_rng(0)
-# More than 2 MiB, with rows that begin anywhere in a line of the cache.
+# More than 2 MiB, with rows that begin anywhere in a cache line.
 IMAGES = [RNG.integers(0, 256, (600 + 7 * i, 701 + 10 * i, 3), np.uint8) for i in range(3)]
 FILL = [3, 200, 77]
 

@@ -1,4 +1,4 @@
-"""Regions that ``fn.multi_paste`` copies: those at the edges of images, and those that reach beyond."""
+"""Regions that ``fn.multi_paste`` copies, at the edges of images and beyond them."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def noise(height: int, width: int) -> np.ndarray:
 
 
 def interpolated(image: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return the image between its pixels, in double precision."""
+    """Interpolate the image bilinearly at the given rows and columns, in double precision."""
     for axis, places in enumerate((rows, columns)):
         below = np.clip(np.floor(places).astype(int), 0, image.shape[axis] - 1)
         above = np.minimum(below + 1, image.shape[axis] - 1)
@@ -55,7 +55,7 @@ def test_weights_of_fixed_point(size: tuple[int, int]) -> None:
     own = resized(image, list(size))
     places = [(np.arange(count) + 0.5) * side / count - 0.5 for side, count in zip(image.shape, size)]
     expected = interpolated(image.astype(np.float64), *(np.clip(each, 0, None) for each in places))
-    # Weights have 2048 parts.
+    # Weights are rounded to 1/2048.
     np.testing.assert_allclose(own, expected, atol=0.5 + 2 * 255 / 2048)
     np.testing.assert_array_equal(resized(np.full((1, 1, 3), 7, np.uint8), [2, 3]), 7)
 

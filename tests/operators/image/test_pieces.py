@@ -1,4 +1,4 @@
-"""Patches and tiles of images, compared with numpy; and the sizes that models want, compared with their definition."""
+"""Patches and tiles of images, compared with numpy; and the sizes that models require, compared with their definitions."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_large_planes_and_tiles_are_those_of_the_table(width: int) -> None:
     settings: dict[str, Any] = {"mean": MEAN, "std": STD}
     ((planes,),) = run(lambda x: fn.rescale_normalize(x, **settings), image)
     np.testing.assert_array_equal(planes, normal(image).transpose(2, 0, 1))
-    # Tiles that the image fills, and canvases that it does not, with a border one vector wide or none.
+    # Tiles that the image fills, and canvases that it does not fill, with a border as wide as a vector, or without one.
     ((tiles,),) = run(lambda x: fn.image_tiles(x, tile=[240, width // 2], **settings), image)
     halves = normal(image).reshape(2, 240, 2, width // 2, 3).transpose(0, 2, 4, 1, 3).reshape(tiles.shape)
     np.testing.assert_array_equal(tiles, halves)
@@ -166,7 +166,7 @@ def tiles_of(image: np.ndarray, tile: tuple[int, int], stride: tuple[int, int]) 
 
 
 def with_whole(work: Callable[..., Any], image: np.ndarray, whole: np.ndarray) -> list[np.ndarray]:
-    """Return the outputs for an image and a picture of the whole, which are two inputs."""
+    """Return the outputs for an image and a smaller picture of the whole image, which are two inputs."""
     both = np.zeros((max(len(image), len(whole)), image.shape[1] + whole.shape[1], 3), np.uint8)
     both[: len(image), : image.shape[1]], both[: len(whole), image.shape[1] :] = image, whole
 
@@ -471,7 +471,7 @@ def test_bfloat16_rounds_each_step() -> None:
         ("tiles-of-large", (100, 300), {"least": 2, "most": 6, "tile": (300, 300)}, (1, 1)),
         ("vilt", (480, 640), {"least": 384, "most": 639, "factor": 32}, (384, 512)),
         ("yolos", (480, 640), {"least": 512, "most": 1333, "factor": 16}, (512, 672)),
-        # Recorded from detectron2 02b5c4e2, like the next three.
+        # This case and the next three are recorded from detectron2 02b5c4e2.
         ("detectron2", (333, 500), {"least": 800, "most": 1333}, (800, 1201)),
         ("detectron2", (100, 1000), {"least": 800, "most": 1333}, (133, 1333)),
         ("detectron2", (427, 640), {"least": 800, "most": 1333}, (800, 1199)),

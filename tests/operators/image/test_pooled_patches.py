@@ -1,4 +1,4 @@
-"""`pooled_patches`: numbers of patches, by going through the crops. That they are Molmo 2's is tested in `tests/parity`."""
+"""`pooled_patches`: numbers of patches, compared with a plain loop over crops; `tests/parity` compares them with Molmo 2."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def pooled(size: tuple[int, int], **arguments: object) -> tuple[np.ndarray, list
 
 
 def test_each_patch_of_a_canvas_is_once_in_a_token() -> None:
-    # Two crops of 4 x 4 patches side by side, 2 apart: the neighbour has the first or the last patches of each.
+    # Two crops of 4 x 4 patches, 2 patches apart, so that they overlap: at the margins, the other crop's patches are used.
     indices, grid = pooled((8, 12), crop=8, patch=2, margins=[1, 1])
     assert grid == [4, 4, 4, 6]
     np.testing.assert_array_equal(indices[:16, 0], np.arange(16))

@@ -1,6 +1,4 @@
-"""`random_resized_crop` gives, bit for bit, the same for images as for sequences of one frame, which are planned step
-by step.
-"""
+"""`random_resized_crop` returns the same bits for images as for sequences of one frame, which are planned step by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tile_boxes`: the tiles of each image, row by row, of extents that differ from image to image."""
+"""`tile_boxes`: the tiles of images of different extents, row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regions that are copied, inside an array, across its border and beyond it, compared with numpy."""
+"""Copied regions, inside an array, across its border and beyond it, compared with numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes networks that are small and exact as ONNX files."""
+"""Writes small networks with exact results as ONNX files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def write_network(
 
     Args:
         nodes: tuples of (operation, inputs, outputs).
-        inputs, outputs: their dimensions, by name.
+        inputs, outputs: the dimensions of inputs and outputs, by name.
         constants: the constants by name.
         types: the types of inputs and outputs that are not FLOAT, by name.
         name: the file's name.

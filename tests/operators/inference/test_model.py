@@ -1,4 +1,4 @@
-"""`model` runs ONNX networks on batches, ragged ones too, and refuses data that does not fit them."""
+"""`model` runs ONNX networks on batches, even ragged ones, and refuses data that do not fit the network."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def doubling(write_network: WriteNetwork) -> Path:
 
 @pytest.fixture
 def counting(write_network: WriteNetwork) -> Path:
-    """Return a model whose second output is the number of samples that run together."""
+    """Return a model whose second output is the number of samples in the run."""
     nodes = [
         ("Shape", ["x"], ["shape"]),
         ("Gather", ["shape", "first"], ["size"]),
@@ -168,7 +168,7 @@ def test_the_file_is_read_again_where_it_has_changed(write_network: WriteNetwork
 
 
 def refuses(define: Callable[[Any], Any], message: str) -> None:
-    """Assert that the pipeline is refused when it is built."""
+    """Assert that building the pipeline fails with this message."""
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
     def pipe() -> Any:

@@ -1,4 +1,4 @@
-"""The core computes arithmetic with constants, and casts, to the bits that NumPy and the kernel for single samples compute."""
+"""The core computes arithmetic with constants, and casts, to the same bits as NumPy and as the kernel for single samples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def values(dtype: str) -> np.ndarray:
 
 
 def computed(stage: StageRecords | None, source: np.ndarray, target: np.dtype) -> np.ndarray:
-    """Return what the core computes of a sample of one dimension."""
+    """Return the core's result for a sample of one dimension."""
     assert stage is not None
     result = np.empty(source.shape, target)
     compute_part(stage, array_part(source, (0,)), array_part(result, (0,)))
@@ -62,7 +62,7 @@ def test_constants(function: str, source: str) -> None:
         shapes = np.array([data.shape])
         stage = arithmetic_stage(function, constant, data_first, shapes, data.dtype, target)
         got = computed(stage, data, target)
-        # Which of two NaNs' bits remain is nobody's promise.
+        # The bits of the NaN that results from two NaNs are unspecified.
         np.testing.assert_array_equal(got, expected)
         defined = expected == expected
         np.testing.assert_array_equal(np.signbit(got[defined]), np.signbit(expected[defined]))

@@ -1,4 +1,4 @@
-"""Small batches are computed as one array, with the values of samples computed one by one."""
+"""Small batches are computed as one array, with the same values as samples computed one by one."""
 
 from __future__ import annotations
 

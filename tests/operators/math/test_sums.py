@@ -1,4 +1,4 @@
-"""Sums of bytes, which are added in 16 bits first."""
+"""Sums of bytes, which are first added in 16 bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cut_segments` makes a sample of each segment."""
+"""`cut_segments` turns each segment into a sample."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Operators that split samples and join them: the parts, the sample each belongs to, and whose failure a failed part
-is.
-"""
+"""Operators that split samples and join them: the parts, each part's sample, and which sample fails if a part does."""
 
 from __future__ import annotations
 

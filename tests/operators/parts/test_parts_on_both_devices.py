@@ -1,4 +1,4 @@
-"""Parts of images on a GPU, a real or an emulated one: the same bytes as on the CPU, and numbers that stay on the CPU."""
+"""Parts of images on a real or emulated GPU: the same bytes as on the CPU, and numbers that stay on the CPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BOXES = [
     np.array([[0, 0, 31, 20]], np.float32),
 ]
 TRIMMED = [BOXES[0], BOXES[1], BOXES[2][:2], BOXES[3]]
-# Values that a float of 32 bits does not hold are filled in as well.
+# Fill values, some of which float32 cannot represent.
 TYPES: dict[Any, list[float]] = {
     np.uint8: [7],
     np.int8: [-7, 300, 2],
@@ -89,7 +89,7 @@ def test_boxes(dtype: Any, layout: str) -> None:
 
 
 def test_trimmed_boxes_from_the_gpu() -> None:
-    """Trim boxes that a detector returned on the GPU."""
+    """`trim_boxes` works with boxes on the GPU, where a detector returns them."""
     inside = [np.array([[1, 2, 9, 8]], np.float32), np.array([[0, 0, 40, 9], [-3, 3, 8, 50]], np.float32)] * 2
 
     def define(device: str) -> Any:
@@ -178,7 +178,7 @@ def test_counts_of_other_parts_are_refused() -> None:
 
 
 def test_what_is_saved_means_the_same(tmp_path: Path) -> None:
-    """Numbers on the CPU from an operator on the GPU are usable on either device after loading the file."""
+    """After loading, numbers that an operator on the GPU puts on the CPU can still be used on both devices."""
 
     def define(device: str) -> Any:
         crops, counts = fn.crop_boxes(source(device), fn.external_source(name="boxes", ndim=2))

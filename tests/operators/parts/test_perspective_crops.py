@@ -38,7 +38,7 @@ def crops(images: list[np.ndarray], quadrilaterals: list[np.ndarray], device: st
 
 
 def of_opencv(image: np.ndarray, corners: np.ndarray, flags: int, tall: float = np.inf) -> np.ndarray:
-    """Cut out lines of text as OCR systems do."""
+    """Return the crop that OCR systems make with OpenCV."""
     wide = int(max(np.linalg.norm(corners[0] - corners[1]), np.linalg.norm(corners[2] - corners[3])))
     high = int(max(np.linalg.norm(corners[0] - corners[3]), np.linalg.norm(corners[1] - corners[2])))
     edges = np.array([[0, 0], [wide, 0], [wide, high], [0, high]], np.float32)
@@ -99,7 +99,7 @@ SHAKEN = [
 
 def check_devices(images: list[np.ndarray], **arguments: Any) -> None:
     quadrilaterals = [own.astype(np.float32) for own in SHAKEN]
-    # A third of them stand.
+    # A third of the quadrilaterals are upright.
     quadrilaterals[2][:5] = quadrilaterals[2][:5, [0, 3, 2, 1], ::-1]
     on_gpu, on_cpu = (crops(images, quadrilaterals, device, rotate_tall=1.2, **arguments) for device in ("gpu", "cpu"))
     for own, other in zip(on_gpu, on_cpu, strict=True):

@@ -3,8 +3,8 @@
     apt-get download xfonts-base && dpkg-deb -x xfonts-base_*.deb fonts
     .venv/bin/python tests/operators/postprocessing/record_font.py fonts/usr/share/fonts/X11/misc/9x18.pcf.gz
 
-The X Consortium's "The X11 Portable Compiled Font Format" describes the file. All glyphs of this font are of one size, so that only two
-of its tables are read: the characters' glyphs and the glyphs' bits.
+The X Consortium's "The X11 Portable Compiled Font Format" describes the file. All glyphs of this font have the same size, so only two
+of its tables are read: which glyph each character has, and the glyphs' bitmaps.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _order(content: bytes, table: int) -> str:
 
 
 def _glyphs(content: bytes, table: int) -> np.ndarray:
-    """Return the rows of each glyph, uint16 of shape (glyphs, 18): bit 8 is the leftmost of nine pixels."""
+    """Return the rows of each glyph, uint16 of shape (glyphs, 18); bit 8 is the leftmost of nine pixels."""
     order = _order(content, table)
     (count,) = struct.unpack_from(order + "I", content, table + 4)
     offsets = np.frombuffer(content, order + "u4", count, table + 8).astype(np.int64)
@@ -50,7 +50,7 @@ def _glyphs(content: bytes, table: int) -> np.ndarray:
 
 
 def _numbers(content: bytes, table: int) -> np.ndarray:
-    """Return the number of each character's glyph, or NO_GLYPH."""
+    """Return the number of the glyph of each character, or NO_GLYPH."""
     order = _order(content, table)
     first, last, first_row, last_row = struct.unpack_from(order + "4H", content, table + 4)
     shape = last_row - first_row + 1, last - first + 1

@@ -1,4 +1,4 @@
-"""Record the results of Silero's function for probabilities: `speech_segments.json`.
+"""Record which segments Silero's function finds in the cases' probabilities: `speech_segments.json`.
 
     python tests/operators/postprocessing/record_speech_segments.py
 
@@ -38,7 +38,7 @@ def main() -> None:
     """Write the file."""
     (package,) = [one for one in load_example("speech").packages if one.name == "silero-vad"]
     module = ModuleType("silero_utils")
-    # It is imported to read files, which this script does not do.
+    # silero-vad imports torchaudio to read files, which this script does not do.
     sys.modules["torchaudio"] = ModuleType("torchaudio")
     with tempfile.TemporaryDirectory() as folder, package.download(Path(folder)) as wheel:
         exec(compile(wheel.read("silero_vad/utils_vad.py"), "utils_vad.py", "exec"), module.__dict__)

@@ -12,7 +12,7 @@ CASES = 200
 
 
 def probabilities(seed: int) -> np.ndarray:
-    """Return speech, pauses and doubt, of random lengths."""
+    """Return probabilities of speech, pauses and uncertain parts, of random lengths."""
     rng = np.random.default_rng(seed)
     runs = rng.integers(1, 30, int(rng.integers(1, 40)))
     levels = np.repeat(rng.choice([0.05, 0.2, 0.42, 0.6, 0.95], len(runs)), runs)
@@ -20,7 +20,7 @@ def probabilities(seed: int) -> np.ndarray:
 
 
 def settings(seed: int) -> dict[str, Any]:
-    """Return random arguments of :func:`fn.speech_segments`; none of them at first."""
+    """Return random arguments of :func:`fn.speech_segments`; none for the first seed."""
     rng = np.random.default_rng([seed, 1])
     if seed % 6 == 0:
         return {}
@@ -43,5 +43,5 @@ def settings(seed: int) -> dict[str, Any]:
 
 
 def length(seed: int, frames: int, frame_step: int) -> int:
-    """Return samples of a recording of this number of frames: of the last one, there may be a part."""
+    """Return the length, in samples, of a recording of this number of frames; the last one may be incomplete."""
     return frames * frame_step - int(np.random.default_rng([seed, 2]).integers(0, frame_step))

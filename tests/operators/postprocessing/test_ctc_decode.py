@@ -1,4 +1,4 @@
-"""`ctc_decode` against all paths of short sequences, and a search in plain Python of longer ones."""
+"""`ctc_decode` compared with all paths of short sequences, and with a search in plain Python for longer ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def decoded(scores: list[np.ndarray], **arguments: Any) -> list[list[np.ndarray]
 
 
 def searched(scores: np.ndarray, width: int, blank: int) -> tuple[tuple[int, ...], float]:
-    """Do a prefix beam search, by its definition."""
+    """Return the labels and the score that a plain prefix beam search finds."""
     beam: dict[tuple[int, ...], tuple[float, float]] = {(): (1.0, 0.0)}
     for step in np.exp(logarithms(scores)):
         after: dict[tuple[int, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])

@@ -1,4 +1,4 @@
-"""`decode_boxes` against the formulas of the networks' papers, in double precision, and against `box_encoder`."""
+"""`decode_boxes` compared with the formulas of the networks' papers, in double precision, and with `box_encoder`."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_what_the_encoder_encoded() -> None:
         return fn.decode_boxes(offsets, form="anchors", **settings), fn.decode_boxes(encoded), matched
 
     one, other, matched = outputs(define, boxes=[targets] * 2, labels=[np.ones(6, np.int32)] * 2)
-    # The offsets of the other coordinates are 0, whatever the means.
+    # Unmatched anchors have offsets of 0, whatever the means.
     found = matched[0] > 0
     assert found.any()
     np.testing.assert_allclose(one[0][found], other[0][found], atol=1e-5)
@@ -119,7 +119,7 @@ def test_cells_of_grids() -> None:
     check(decoded([sample] * 2, form="grid", size=[high, wide], strides=list(strides))[1], np.concatenate(rows))
 
 
-# 45 and 67 are no multiples: there is a cell for the remainder.
+# 45 and 67 are not multiples of the strides: there is one more cell for the remainder.
 @pytest.mark.parametrize("logits", [1, 8])
 def test_distances_from_cells(logits: int) -> None:
     high, wide, strides = 45, 67, (8, 16, 64)

@@ -37,7 +37,7 @@ def test_ends_and_tokens_without_text() -> None:
 
 
 def test_bytes_as_gpt2_writes_them() -> None:
-    # A space, a line's end, é in two bytes, the euro sign's first two of three bytes, a word, and a token of no bytes.
+    # A space, a newline, the two bytes of é, the first two of three bytes of the euro sign, a word, a special token, and the last byte.
     vocabulary = ["Ġ", "Ċ", "Ã", "©", "âĤ", "river", "<|endoftext|>", "¬"]
     given = [[0, 5, 2, 3], [2], [4, 7, 1], [4, 5], [5, 6]]
     assert decoded(*given, vocabulary=vocabulary, byte_level=True) == [

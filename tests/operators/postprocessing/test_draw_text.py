@@ -63,7 +63,7 @@ def written(
     color: tuple[int, ...] = (255, 255, 255),
     scale: int = 1,
 ) -> np.ndarray:
-    # On a canvas with a margin, from which the image is cut out.
+    # Draw on a canvas with a margin, and cut the image out of it.
     canvas = np.pad(image, ((400, 400), (400, 400), (0, 0)))
     for text, (left, top) in zip(texts, np.rint(corners).astype(int) + 400):
         bits = np.kron(bitmap(text), np.ones((scale, scale), bool))
@@ -107,7 +107,7 @@ def test_texts_at_points(scale: int, background: list[int] | None) -> None:
 
 
 def test_labels_and_scores_beside_boxes() -> None:
-    # Above the box; inside, as there is no room above.
+    # The first label is above its box; the second inside, as there is no room above.
     boxes = np.array([[3, 30, 50, 50], [40, 17, 60, 55]], np.float32)
     (own,) = draw(
         IMAGES[:1],

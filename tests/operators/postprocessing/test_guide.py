@@ -17,12 +17,12 @@ GUIDE = Path(__file__).parents[3] / "docs" / "answers.md"
 
 
 def of_guide(name: str) -> Callable[[], Pipeline]:
-    """Return a pipeline of the guide, by the name of its definition."""
+    """Return the pipeline definition of that name in the guide."""
     code = next(
         own for own in re.findall(r"```python\n(.*?)```", GUIDE.read_text("utf-8"), re.S) if f"def {name}(" in own
     )
     names: dict[str, Any] = {"fn": fn, "types": types, "pipeline_def": pipeline_def}
-    # Conditionals look for the source of functions in a file; these have none.
+    # Definitions with conditionals would fail, as the functions' source is not in a file.
     exec(compile(code, str(GUIDE), "exec"), names)
     return names[name]
 

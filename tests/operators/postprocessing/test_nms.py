@@ -1,4 +1,4 @@
-"""`nms` keeps the boxes that a plain search of pairs keeps."""
+"""`nms` keeps the same boxes as a plain search over pairs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def detections(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def searched(
     boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray, iou: float, least: float = -np.inf, most: int = 10**9
 ) -> list[int]:
-    """Return the remaining indices, by definition."""
+    """Return the indices of the boxes that remain, by a plain search."""
     areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     left = [i for i in np.argsort(-scores, kind="stable").tolist() if scores[i] > np.float32(least)]
     kept: list[int] = []

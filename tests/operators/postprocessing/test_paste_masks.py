@@ -1,4 +1,4 @@
-"""`paste_masks` against masks that are padded, resized as a whole, and cut, in double precision."""
+"""`paste_masks` compared with masks that are padded, resized as a whole, and cropped, in double precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boxes, masks and drawings on a GPU, a real or an emulated one: the same bytes as on the CPU, and the same samples fail."""
+"""Boxes, masks and drawings on a real or emulated GPU: the same bytes as on the CPU, and the same samples fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("with_gpu")
 
 RNG = np.random.default_rng(37)
 IMAGES = [RNG.integers(0, 256, shape, np.uint8) for shape in ((40, 60, 3), (30, 31, 3), (25, 50, 3), (1, 1, 3))]
-SIZE = [45, 67]  # no multiple of the strides
+SIZE = [45, 67]  # not multiples of the strides
 STRIDES = [8, 16, 64]
 CELLS = sum(-(-SIZE[0] // stride) * -(-SIZE[1] // stride) for stride in STRIDES)
 Define = Callable[..., Any]
@@ -49,7 +49,7 @@ def check_same(define: Define, **inputs: list[np.ndarray]) -> None:
     results = {}
     for device in ("cpu", "gpu"):
         pipeline = built(define, device, dims_of(**inputs), len(next(iter(inputs.values()))))
-        # The second batch repeats launches that were recorded, where they can be.
+        # The second batch repeats recorded launches, if they can be recorded.
         for _ in range(2):
             (results[device],) = pipeline.run(**inputs)
         pipeline.close()
@@ -57,7 +57,7 @@ def check_same(define: Define, **inputs: list[np.ndarray]) -> None:
     assert isinstance(ours, TensorListGPU)
     assert (ours.dtype, ours.layout(), ours.shape()) == (theirs.dtype, theirs.layout(), theirs.shape())
     for one, other in zip(ours.as_cpu(), theirs, strict=True):
-        # All but the bits of NaN.
+        # Equal except for the bits of NaNs.
         np.testing.assert_array_equal(np.array(one), np.array(other))
 
 

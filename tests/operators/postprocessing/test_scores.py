@@ -1,4 +1,4 @@
-"""`softmax`, `argmax` and `top_k` against numpy, along any dimension of samples of any shape."""
+"""`softmax`, `argmax` and `top_k` compared with numpy, along any dimension of samples of any shape."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_softmax(axis: int, dtype: Any) -> None:
 
 @pytest.mark.parametrize(("shape", "axis"), [((21, 37, 29), 0), ((30, 1000), 1), ((3, 40, 5), 1), ((1, 33), 1)])
 def test_softmax_to_the_last_places(shape: tuple[int, ...], axis: int) -> None:
-    """Columns and rows longer and shorter than what is computed at a time."""
+    """Columns and rows are longer and shorter than the blocks in which they are computed."""
     scores = RNG.uniform(-30, 30, shape).astype(np.float32)
     ((received,),) = computed(fn.softmax, [scores], axis=axis)
     exact = softmax(scores.astype(np.longdouble), axis)
@@ -139,7 +139,7 @@ def test_what_is_refused(function: Any, arguments: dict[str, Any], scores: np.nd
 # -- on a GPU ----------------------------------------------------------------------------------------------------------
 
 LINES = [(3, 40, 50), (2, 7, 33), (4, 1100, 2), (1, 5, 1)]
-"""Long and short lines, that lie beside each other or not."""
+"""Shapes with long and short lines along the axis, whose elements are adjacent in memory or not."""
 
 
 def on_both(function: Any, scores: list[np.ndarray], **arguments: Any) -> tuple[list[list[np.ndarray]], ...]:

@@ -36,7 +36,7 @@ def test_segments_are_those_of_silero() -> None:
         given, chosen = probabilities(seed), settings(seed)
         samples = length(seed, len(given), chosen.get("frame_step", 512))
         assert segments(given, length=samples, **chosen) == [expected[seed]], (seed, chosen)
-    # The cases are not all alike.
+    # The cases include recordings with many segments, and some without any.
     assert sum(map(len, expected)) > 500
     assert any(not own for own in expected)
 
@@ -55,7 +55,7 @@ def test_silence_and_single_frames() -> None:
         [[0, 4096]],
         [[0, 4608]],
     ]
-    # A part of the last frame, and frames that are not read.
+    # The length ends within the last frame, or before frames that are then ignored.
     assert segments(speech * 10, length=5000, speech_pad_ms=0) == [[[0, 5000]]]
     assert segments(silence * 10 + speech * 10, length=5120) == [[]]
     assert segments(speech * 10, length=0) == [[]]

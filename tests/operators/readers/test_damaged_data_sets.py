@@ -34,7 +34,7 @@ def _refused(define: Callable[[], Any], message: str, kind: type[Exception] = Va
     with pytest.raises(OperatorError) as caught:
         pipeline().run()
     assert isinstance(caught.value, kind)
-    # The whole text quotes the line that called the operator, and with it the expected message.
+    # The whole text would contain the expected message in any case, as it quotes the line that called the operator.
     assert message in caught.value.reason
 
 
@@ -60,7 +60,7 @@ def test_caffe(tmp_path: Path) -> None:
 
 
 def _tensor(extents: bytes, field: int, content: bytes) -> bytes:
-    """Return a TensorProto in a TensorProtos, of lengths below 128."""
+    """Return a TensorProtos message with one TensorProto; lengths must be below 128."""
     body = b"".join(bytes([1 << 3, extent]) for extent in extents) + bytes([field << 3 | 2, len(content)]) + content
     return bytes([1 << 3 | 2, len(body)]) + body
 
@@ -97,7 +97,7 @@ def test_caffe2_lists_of_labels(tmp_path: Path, label_type: int, labels: list[fl
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None)
     def pipeline() -> Any:
-        # The number of outputs is DALI's, in which records of these kinds cannot be read.
+        # The number of outputs is the same as DALI's, which cannot read records of these kinds.
         image, labels, box, listed = fn.readers.caffe2(
             path=str(tmp_path), label_type=label_type, num_labels=4, bbox=True
         )
@@ -136,7 +136,7 @@ def test_sky(tmp_path: Path) -> None:
 
 
 def _annotations(folder: Path, **changes: Any) -> dict[str, str]:
-    """Return a data set of one image with one object; changes are of the image, or of the object."""
+    """Return the arguments of a data set of one image with one object; ``changes`` replace fields of the image or the object."""
     (folder / "a.jpg").write_bytes(b"a")
     image = {"id": 1, "file_name": "a.jpg", "height": 20, "width": 30}
     thing = {"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "segmentation": [[1, 1, 5, 1, 5, 5]]}
@@ -293,7 +293,7 @@ def test_listed_videos_that_are_none(tmp_path: Path, content: bytes | None) -> N
 
 
 def write_records(reader: str, data: Path, index: Path, size: int) -> None:
-    """Write eight records of this many bytes, and their index."""
+    """Write eight records of ``size`` bytes, and their index."""
     if reader == "webdataset":
         with tarfile.open(data, "w") as archive:
             lines = ["v1.2 8"]
@@ -307,7 +307,7 @@ def write_records(reader: str, data: Path, index: Path, size: int) -> None:
         data.write_bytes(record * 8)
         lines = [f"{number}\t{number * len(record)}" for number in range(8)]
     else:
-        # A protobuf field that readers do not know, so that they skip it.
+        # A protobuf field that readers do not know, and skip.
         message = b"\x7a" + bytes([size & 127 | 128, size >> 7]) + bytes(size)
         record = struct.pack("<QI", len(message), 0) + message + bytes(4)
         data.write_bytes(record * 8)
@@ -337,7 +337,7 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path, reader: str) -> No
 
 @pytest.fixture
 def shared_folder() -> Iterator[Path]:
-    """Yield a folder that other users can access: only the owner can access those above `tmp_path`."""
+    """Yield a folder that other users can access, unlike `tmp_path`, above which there are folders of its owner only."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)
@@ -345,7 +345,7 @@ def shared_folder() -> Iterator[Path]:
 
 @pytest.fixture
 def unprivileged() -> Iterator[None]:
-    """Make sure that files without permissions cannot be read, whoever runs the tests."""
+    """Make sure that files without permissions cannot be read, even if root runs the tests."""
     user = os.geteuid()
     if user == 0:
         os.seteuid(65534)
@@ -354,7 +354,7 @@ def unprivileged() -> Iterator[None]:
 
 
 def _reading_from(folder: Path, reader: str) -> Pipeline:
-    """Read the file `classes/a.bin`, which is written."""
+    """Write the file `classes/a.bin`; return a pipeline that reads it."""
     data, index = folder / "classes" / "a.bin", folder / "a.idx"
     data.parent.mkdir(parents=True)
     write_records(reader, data, index, 1000)
@@ -369,8 +369,8 @@ def _reading_from(folder: Path, reader: str) -> Pipeline:
 
 @pytest.mark.parametrize("reader", ["file", "file_root", "tfrecord", "mxnet", "webdataset", "numpy", "video"])
 def test_files_without_permission(shared_folder: Path, reader: str, request: pytest.FixtureRequest) -> None:
-    # Another user may be unable to access modules and kernels that the first run of a reader loads, too.
-    with contextlib.suppress(RuntimeError):  # what is no array or video
+    # Run a reader before changing users: another user may be unable to access the modules and kernels that its first run loads.
+    with contextlib.suppress(RuntimeError):  # the file is not an array or a video
         _reading_from(shared_folder / "other", reader).run()
     pipe = _reading_from(shared_folder / "own", reader)
     classes = shared_folder / "own" / "classes"
@@ -391,5 +391,5 @@ def test_folders_of_many_files_are_listed_quickly(tmp_path: Path) -> None:
     begin = time.process_time()
     pipe.build()
     assert pipe.reader_meta("files")["epoch_size"] == 20_000
-    # A million in 5 s; and one-time work of a process.
+    # A million take 5 s; 0.3 s are for one-time work of the process.
     assert time.process_time() - begin < 20_000 * 5e-6 + 0.3

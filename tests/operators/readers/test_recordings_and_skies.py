@@ -51,7 +51,7 @@ def test_recordings_with_transcripts(manifest: str) -> None:
     )
     assert [signal.shape for signal in audio] == [(2000,), (8000,)]
     assert audio[0].dtype == np.int16
-    assert not audio[1].any()  # The channels cancel out.
+    assert not audio[1].any()  # the channels cancel each other out
     assert [rate.tolist() for rate in rates] == [8000, 8000]
     assert [text.tobytes().decode() for text in texts] == ["héllo", "b"]
     assert [number.tolist() for number in numbers] == [[0], [1]]

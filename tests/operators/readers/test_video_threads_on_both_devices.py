@@ -1,4 +1,4 @@
-"""The number of threads that read videos for a real or emulated GPU: as many as frames of this size keep busy."""
+"""The number of threads that read videos for a real or emulated GPU, which depends on the size of the frames."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_small_frames_have_few_threads(
             now[0] -= 1
 
     monkeypatch.setattr(video_gpu, "fill_on_gpu", filling)
-    # Also of an emulated GPU, which has no engine.
+    # Pretend that there is a video engine, which an emulated GPU does not have.
     monkeypatch.setattr(OpenVideos, "takes_engine", lambda self, path: True)
     found = first_batch(files, "gpu")
     assert 1 <= used[0] <= most

@@ -1,4 +1,4 @@
-"""`io.file.read`: files whose paths are data."""
+"""`io.file.read` reads files whose paths are its input."""
 
 from __future__ import annotations
 

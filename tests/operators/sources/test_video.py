@@ -1,4 +1,4 @@
-"""`experimental.inputs.video`: one fed clip over several batches."""
+"""`experimental.inputs.video`: a fed clip yields several batches."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _pipeline(batch_size: int = 3, **arguments: Any) -> Pipeline:
 
 
 def _numbers(pipeline: Pipeline) -> list[list[int]]:
-    """Return which frames the samples of the next batch have, by their shades; -1: black."""
+    """Run a batch; return the numbers of its samples' frames, found by their brightness; -1: black."""
     (batch,) = pipeline.run()
     assert (batch.dtype, batch.layout()) == (types.UINT8, "FHWC")
     assert all(sample.shape[1:] == (HEIGHT, WIDTH, 3) for sample in map(np.asarray, batch))
