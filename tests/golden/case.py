@@ -42,18 +42,18 @@ NUMPY_TYPES = (
 
 @dataclass(frozen=True)
 class Case:
-    """A definition to compare.
+    """A definition whose results are compared.
 
     Attributes:
-        name: unique in its family.
-        define: called with ``nvidia.dali`` or ``penstock``; returns the outputs.
-        exact: integers must be equal too, and floating point bit for bit.
-        exact_on_gpu: whether results with the inputs on the GPU are exact, too; by default, as ``exact`` says.
+        name: the case's name, unique in its family.
+        define: the definition; called with the module ``nvidia.dali`` or ``penstock``, returns the outputs.
+        exact: whether integers must be equal, and floating point bit for bit.
+        exact_on_gpu: whether results with the inputs on the GPU must be exact; by default, like ``exact``.
         tolerance: the tolerance for floating point, as a fraction of the output's range.
         iterations: how many batches are compared.
         options: the pipeline's options.
         gpu: whether it also runs with its inputs on the GPU.
-        phrase: a phrase that both error messages contain; programs look for some of DALI's.
+        phrase: a phrase that the error messages of both must contain, as programs look for some of DALI's.
     """
 
     name: str
@@ -110,7 +110,7 @@ def _call(operator: str, source: Define, given: dict[str, Any]) -> Define:
 
 
 def unpacked(define: Define) -> Define:
-    """Return the definition with the outputs of an operator that has several as a tuple, which a pipeline may return."""
+    """Return the definition with several outputs of an operator as a tuple, which a pipeline may return."""
 
     def outputs(module: Any) -> Any:
         made = define(module)
@@ -125,14 +125,14 @@ def placed(module: Any, node: Any) -> Any:
 
 
 def resolved(module: Any, value: Any) -> Any:
-    """Return ``"types.NAME"`` as the module's enumeration value; functions are called with the module."""
+    """Return the module's enumeration value for ``"types.NAME"``, and a function's result for the module."""
     if isinstance(value, str) and value.startswith("types."):
         return getattr(module.types, value.removeprefix("types."))
     return value(module) if callable(value) else value
 
 
 def feed(samples: Sequence[np.ndarray], layout: str | None = None) -> Define:
-    """Return a source that gives the same samples at each iteration."""
+    """Return a source of the same samples in each iteration."""
     return lambda module: module.fn.external_source(lambda: list(samples), layout=layout)
 
 
@@ -143,7 +143,7 @@ def feed_here(samples: Sequence[np.ndarray], layout: str | None = None) -> Defin
 
 
 def images(shapes: Sequence[Sequence[int]], dtype: Any = np.uint8, seed: int = 0) -> list[np.ndarray]:
-    """Return smooth images with some noise, the same at each call."""
+    """Return smooth images with some noise, the same for each call."""
     rng = np.random.default_rng(seed)
     made = []
     for shape in shapes:

@@ -37,7 +37,7 @@ def interface() -> dict[str, Any]:
 
 
 def _visit(path: str, module: ModuleType, found: dict[str, Any]) -> None:
-    for name in sorted({*vars(module), *dir(module)}):  # functions are made when they are asked for
+    for name in sorted({*vars(module), *dir(module)}):  # some functions exist only once they are requested
         inner = f"{path}.{name}"
         if name.startswith("_") or inner in found:
             continue
@@ -61,10 +61,10 @@ def _is_own(value: Any) -> bool:
 
 
 def _parameters(function: Any) -> list[list[str | None]] | None:
-    """Return the parameters, or None where Python does not know them."""
+    """Return the parameters, or None if Python cannot determine them."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (AttributeError, TypeError, ValueError):  # the first from comparing DALI's types of dynamic mode
+    except (AttributeError, TypeError, ValueError):  # AttributeError: from comparing types of DALI's dynamic mode
         return None
     return [
         [own.name, own.kind.name, None if own.default is own.empty else repr(own.default)]

@@ -18,7 +18,7 @@ from nvidia.dali import fn, pipeline_def, types
 from PIL import Image
 from tiff_files import unusual_tiffs
 
-HEIGHT, WIDTH = 35, 41  # JPEG 2000 takes no less than 32.
+HEIGHT, WIDTH = 35, 41  # JPEG 2000 requires at least 32
 _OUTPUTS = (("RGB", "UINT8"), ("GRAY", "UINT8"), ("ANY_DATA", "UINT8"))
 _ALL_OUTPUTS = (
     *_OUTPUTS,

@@ -23,7 +23,7 @@ from member_cases import BATCH, SAMPLES, trace  # noqa: E402
 
 
 class LabelIterator(_DaliBaseIterator):
-    """Returns the labels of each pipeline's batch as a list; a minimal framework iterator."""
+    """A minimal framework iterator, which returns the labels of each pipeline's batch as a list."""
 
     def __next__(self) -> list[list[int]]:
         self._ever_consumed = True

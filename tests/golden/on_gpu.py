@@ -18,7 +18,7 @@ import penstock
 
 
 class OnGpu:
-    """Penstock, except that the sources of cases are on the GPU."""
+    """The module Penstock, except that the sources of cases are on the GPU."""
 
     on_gpu = True
 
@@ -27,7 +27,7 @@ class OnGpu:
 
 
 def run_on_gpu(case: Case) -> list[list[Batch]]:
-    """Return the batches of each iteration, each as its samples, layout and type."""
+    """Run a case on the GPU; return the outputs of each iteration, each as its samples, layout and type."""
     settings = {
         "batch_size": BATCH_SIZE,
         "num_threads": 2,
@@ -52,7 +52,7 @@ def _recorded(family: str) -> dict[str, Any]:
 
 
 def check_on_gpu(family: str, case: Case) -> None:
-    """Raise AssertionError unless a case of a family has the outcome that is recorded of DALI on the CPU."""
+    """Raise AssertionError unless a case has the outcome that was recorded from DALI on the CPU."""
     expected = _recorded(family)[case.name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -15,7 +15,7 @@ from families import families
 
 
 def main(wanted: list[str]) -> None:
-    """Record the wanted families, or all."""
+    """Record these families; empty: all."""
     warnings.simplefilter("ignore")
     for family in families():
         if wanted and family.name not in wanted:

@@ -1,4 +1,4 @@
-"""Readers continue from checkpoints of other shards as DALI's (``make_checkpoints.py``)."""
+"""Readers continue from checkpoints of other shards as DALI's do; recorded by ``make_checkpoints.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules, functions and classes look as DALI's do: recorded by ``record_signatures.py``."""
+"""Modules, functions and classes have the same interface as DALI's, recorded by ``record_signatures.py``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RECORDED = json.loads(gzip.decompress((Path(__file__).parent / "recorded" / "int
     "interface"
 ]
 
-# DALI's internals that its modules do not hide; Penstock has no counterparts.
+# DALI's internals, which its modules do not hide, and which Penstock does not have.
 MACHINERY = {
     "auto_aug.core.decorator.Augmentation",
     "auto_aug.core.decorator.augmentation",
@@ -45,8 +45,8 @@ def own() -> Iterator[dict[str, Any]]:
 
 
 def differences(path: str, theirs: Any, ours: Any) -> list[str]:
-    """Return the names that DALI has and we lack or define differently; additions of ours are no differences."""
-    if theirs is None:  # Python could not tell
+    """Return the names that Penstock lacks or defines differently from DALI; additions do not count."""
+    if theirs is None:  # Python could not determine them
         return []
     if ours is None:
         return [path]

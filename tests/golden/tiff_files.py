@@ -22,12 +22,12 @@ def tiff(
     """Return an uncompressed TIFF of one strip (or one for each plane).
 
     Args:
-        pixels: an array of shape (H, W, C); three or four channels are colours, others grey and more.
+        pixels: an array of shape (H, W, C); the first three of three or more channels are colours, else the first is grey.
         bits: the bits of a value.
-        planar: whether it stores one plane after the other.
+        planar: whether the channels are stored one after the other.
         kind: the kind of the values.
-        order: the bytes' order.
-        extra: the meaning of channels beyond the colours: 0: unspecified, 2: alpha.
+        order: the byte order, ``"<"`` or ``">"``.
+        extra: the meaning of further channels; 0: unspecified, 2: alpha.
     """
     height, width, channels = pixels.shape
     planes = np.moveaxis(pixels, 2, 0) if planar else pixels.reshape(1, height, width * channels)
@@ -53,7 +53,7 @@ def tiff(
 
 
 def _packed(rows: np.ndarray, bits: int, kind: int, order: str) -> bytes:
-    """Return the values of each row, from a whole byte on."""
+    """Return packed values; each row begins at a whole byte."""
     if bits % 8 == 0:
         return np.ascontiguousarray(rows).astype(f"{order}{'f' if kind == REAL else 'u'}{bits // 8}").tobytes()
     single = rows[..., np.newaxis] >> np.arange(bits - 1, -1, -1) & 1
@@ -73,7 +73,7 @@ def _directory(tags: list[tuple[int, int, list[int]]], start: int, order: str) -
 
 
 def unusual_tiffs() -> dict[str, bytes]:
-    """Return files, by names that state bits, channels, and what else is unusual."""
+    """Return files by name; names state bits, channels, and other unusual properties."""
     generator = np.random.default_rng(0)
 
     def pixels(bits: int, channels: int) -> np.ndarray:

@@ -20,7 +20,7 @@ def numbers(*shape: int, dtype: Any = np.float32) -> Any:
     return feed([np.arange(np.prod(shape)).reshape(shape).astype(dtype)] * 3)
 
 
-# Numbers of numpy keep their type in expressions; nodes of constants are clamped.
+# NumPy's numbers keep their type in expressions; nodes of constants are clamped.
 for name, value in {
     "int64": np.int64(3),
     "uint8": np.uint8(3),
@@ -63,7 +63,7 @@ for shape in (SIX, SEVEN):
     )
 FAMILY.add("layout of lower rank", lambda m: PLAIN(m) + feed([np.ones(3, np.float32)] * 3, "C")(m))
 
-# Joining goes by the first input's layout.
+# The first input's layout applies to the joined data.
 HW, WH, NONE = (feed([np.ones((2, 2), np.uint8)] * 3, layout) for layout in ("HW", "WH", None))
 for name, one, other in [("HW and WH", HW, WH), ("none and WH", NONE, WH)]:
     FAMILY.add(f"cat of {name}", lambda m, a=one, b=other: m.fn.cat(a(m), b(m)))
@@ -75,7 +75,7 @@ for axes, names in [([0, -1], ""), ([2, 0, 2], "AB"), ([0, 2], "AB"), ([4], "")]
         f"expand_dims({axes}, {names!r})", lambda m, a=axes, n=names: m.fn.expand_dims(HW(m), axes=a, new_axis_names=n)
     )
 
-# One value of a slice counts for all axes; anchor and shape as inputs must be complete and of one type.
+# A single value of a slice applies to all axes; anchor and shape as inputs must be complete and of the same type.
 for arguments in [
     {"start": [1], "axes": [0, 1]},
     {"start": [0, 1], "end": [2], "axes": [0, 1]},
@@ -109,7 +109,7 @@ FAMILY.each(
     "crop_mirror_normalize", {"frames": FRAMES}, [{"crop_d": 2, "crop_h": 3, "crop_w": 3, "output_layout": "FCHW"}]
 )
 
-# Values per frame, with the frames before or behind the channels.
+# Values for each frame, with frames before or after the channels.
 for layout, shape in [("FHWC", (3, 6, 7, 2)), ("FCHW", (3, 2, 6, 7)), ("CFHW", (2, 3, 6, 7)), ("CHW", (3, 6, 7))]:
     data = feed(images([shape] * 3), layout)
     FAMILY.add(

@@ -114,7 +114,7 @@ FAMILY.add("no broadcast", lambda m: GRID(m) * INT(m))
 HW, W = feed([np.zeros((2, 3), np.int32)] * 3, "HW"), feed([np.zeros(3, np.int32)] * 3, "W")
 FAMILY.add("layout suffix", lambda m: HW(m) + W(m))
 FAMILY.add("layouts that differ", lambda m: HW(m) + feed([np.zeros(3, np.int32)] * 3, "C")(m))
-# A negative integer is less than every real number and NaN; shifts take the lowest bits of their count.
+# As in DALI, a negative integer is less than every real number and NaN, and shifts use the lowest bits of their count.
 REALS = [-100.0, -3.0, -2.0, -1.5, -1.0, -0.5, 0.0, 1.0, float("nan"), float("inf"), float("-inf")]
 for kind in ("int8", "int32", "int64", "uint8"):
     integers = np.arange(-3, 3).astype(kind)

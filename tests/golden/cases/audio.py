@@ -234,7 +234,7 @@ DECODERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-# Sums in DALI's order; spectra, which are added in another order, are never exact.
+# Exact, as sums are added in DALI's order; spectra, which are added in another order, never are.
 EXACT = ("mel row", "mel without layout", "mel volume", "mel channels", "mfcc volume")
 for name, define in DEFINITIONS.items():
     exact = name in EXACT or name.endswith(("of constants", "of one frame"))
@@ -255,7 +255,7 @@ def _resampled(scale: float, quality: float) -> Callable[[Any], Any]:
 
 
 def _in_range(dali: Any, node: Any, dtype: str) -> Any:
-    """Return the upper halves of 32-bit integers, as float32 does not tell neighbouring integers apart."""
+    """Return the upper halves of 32-bit integers, as float32 cannot represent all of their values."""
     return node // 65536 if dtype.endswith("32") else node
 
 

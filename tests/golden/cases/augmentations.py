@@ -24,7 +24,7 @@ def alone(name: str, bin: Any, bins: int = 11, **settings: Any) -> Define:
         keywords = {"shape": data.shape()} if name in ("translate_x", "translate_y") else {}
         given = bin(module) if callable(bin) else bin
         with warnings.catch_warnings():
-            # The augmentation warns of signs that it draws itself.
+            # The augmentation warns that it draws the signs itself.
             warnings.simplefilter("ignore", UserWarning)
             return augmentation(data, magnitude_bin=given, num_magnitude_bins=bins, **keywords)
 

@@ -1,4 +1,4 @@
-"""random_bbox_crop: the same random windows as DALI's, and the boxes kept."""
+"""random_bbox_crop: the same random windows as DALI's, and the same boxes remain."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _crop(name, inputs, **given):  # type: ignore[no-untyped-def]
     )
 
 
-# With fixed aspect ratios other than powers of 2, DALI rejects windows by rounding errors.
+# With fixed aspect ratios other than powers of 2, DALI rejects some windows because of rounding errors.
 for name, boxes in {"three": THREE, "large": LARGE, "many": MANY, "none": NONE}.items():
     for given in (
         {},

@@ -53,19 +53,19 @@ ARGUMENTS: tuple[tuple[str, str, Any, dict[str, Any]], ...] = (
 )
 for operator, name, source, others in ARGUMENTS:
     for text, value in CORNERS.items():
-        # DALI mistakes this number for a filter, and fails later.
+        # DALI interprets this number as a filter, and fails later.
         if (name, text) != ("interp_type", "a large number"):
             FAMILY.each(operator, {name: source}, [{**others, name: value}])
 for name in ("range", "values", "shape"):
     for text, value in CORNERS.items():
-        # DALI crashes on no values at all; 12 GB for the largest shape.
+        # DALI crashes if there are no values, and the largest shape takes 12 GB.
         if (name, text) not in {("values", "an empty list"), ("values", "an empty array"), ("shape", "a large number")}:
             FAMILY.add(
                 f"uniform {name}={text}",
                 lambda m, n=name, v=value: m.fn.random.uniform(**{n: resolved(m, v)}, seed=3),
                 exact=True,
             )
-# Errors of arguments are reported before the inputs are counted, in the order in which they are written.
+# Errors of arguments are reported before the number of inputs is checked, in the order in which arguments are written.
 FAMILY.add("unknown argument, no input", lambda m: m.fn.flip(nonsense=1))
 FAMILY.add("a list for a number, no input", lambda m: m.fn.flip(horizontal=[1]))
 FAMILY.add("wrong, then unknown", lambda m: m.fn.flip(PIXELS(m), horizontal=[1], nonsense=1))
@@ -73,7 +73,7 @@ FAMILY.add("unknown, then wrong", lambda m: m.fn.flip(PIXELS(m), nonsense=1, hor
 FAMILY.add("a list for a number, wrong device", lambda m: m.fn.flip(PIXELS(m), horizontal=[1], device="CPU"))
 for device in ("CPU", None, 1):
     FAMILY.add(f"ops with device {device}", lambda m, d=device: m.ops.Flip(device=d)(PIXELS(m)))
-# Lists from the graph: vectors, and for some arguments of one length throughout the batch.
+# Lists from the graph are vectors; for some arguments, they must have the same length in all samples.
 PAIR = ([1, 2], [1, 2], [1, 2])
 SHAPES = {
     "vectors": PAIR,
@@ -133,7 +133,7 @@ for dtype in ("uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", 
     wanted = feed([np.array([30, 19], dtype)] * 3)
     FAMILY.each("rotate", {dtype: PIXELS}, [{"angle": 30.0, "size": wanted}])
     FAMILY.each("bbox_rotate", {dtype: boxes}, [{"angle": 30.0, "input_shape": [28, 11], "size": wanted}])
-# A single value from the graph stands for all axes where it is a scalar.
+# A single value from the graph applies to all axes if it is a scalar.
 for text, few in {"vector": [0.5], "scalar": 0.5, "two": [0.5, 0.5]}.items():
     half = per_sample(few, few, few)
     for name in ("scales", "alignment", "roi_start"):
@@ -156,7 +156,7 @@ FAMILY.each(
     {"pixels": PIXELS},
     [{"shape": []}, {"axes": [0], "shape": []}, {"axes": [0], "shape": np.zeros(0, np.int32)}],
 )
-# One value per frame serves images without frames, too.
+# Images without frames take values per frame, too, if there is one.
 for count in (1, 2):
     frames = feed([np.full(count, 1.5, np.float32)] * 3)
     for operator, name in (("brightness", "brightness"), ("gaussian_blur", "sigma"), ("rotate", "angle")):
@@ -211,7 +211,7 @@ for anchor in ([1], [-1], [3], [4, 2], [-2]):
                 PIXELS(m), feed([np.ones((2, 4), np.float32)] * 3)(m), anchor=a, mode=o
             ),
         )
-# An axis along which a window has one position draws no number.
+# No number is drawn for an axis along which a window has only one possible position.
 for seed in range(6):
     FAMILY.add(
         f"random crop with one place in a dimension, seed {seed}",

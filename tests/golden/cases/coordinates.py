@@ -265,7 +265,7 @@ FAMILY.add(
 FAMILY.add("bbox_rotate with float labels", labelled(numbers(9)))
 FAMILY.add("bbox_rotate with few labels", labelled(feed([np.arange(4, dtype=np.int32)] * 3)))
 
-# Points, lines along either axis, and some that only partly are on the image; one of each, and all together.
+# Points, lines along either axis, and boxes that are only partly in the image; each alone, and all together.
 DEGENERATE = np.array(
     [
         [0, 0, 0, 0],

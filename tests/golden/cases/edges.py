@@ -14,7 +14,7 @@ EMPTY = ((0, 4), (4, 0), (0, 0))
 
 
 def beside_unfed(module: Any, cycle: object) -> Any:
-    """Return a constant; a source that nothing depends on is defined, too."""
+    """Return a constant; also define a source on which nothing depends."""
     module.fn.external_source(name="unfed", cycle=cycle)
     return module.types.Constant(1)
 

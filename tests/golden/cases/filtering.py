@@ -15,7 +15,7 @@ GREY = [image[..., 0].copy() for image in images(SHAPES)]
 
 
 def of(layout: str | None, *shape: int, dtype: Any = np.uint8) -> Define:
-    """Return three similar images of a layout."""
+    """Return a source of three images of about this shape, with a layout."""
     return feed(images([shape] * 3, dtype, seed=3), layout)
 
 
@@ -72,7 +72,7 @@ FAMILY.each("laplacian", PIXELS, [{"dtype": "types.INT16"}])
 HALVES = {"float16": TYPED.pop("float16")}
 FAMILY.each("laplacian", {**HALVES, **TYPED, **LAID_OUT}, [{}])
 FAMILY.each("laplacian", {**TYPED, **LAID_OUT}, [{"dtype": "types.FLOAT", "normalized_kernel": True}])
-# DALI multiplies in half precision on CPU.
+# On the CPU, DALI multiplies in half precision.
 FAMILY.each("laplacian", HALVES, [{"dtype": "types.FLOAT", "normalized_kernel": True}], tolerance=1e-3)
 FAMILY.each("laplacian", {"frames, sizes": LAID_OUT["FHWC"]}, [{"window_size": per_frame(integers([3, 5, 7]))}])
 FAMILY.each("laplacian", {"frames, scales": LAID_OUT["FHWC"]}, [{"scale": per_frame(floats([1, 2, 0.5]))}])

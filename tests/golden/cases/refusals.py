@@ -36,7 +36,7 @@ for kind in TYPES:
         FAMILY.add(
             f"constant({kind}, {data})", lambda m, t=dali_name, d=data: m.fn.constant(dtype=getattr(m.types, t), **d)
         )
-    # To the left of a node, numpy's numbers are Python's, and DALI accepts no arrays.
+    # To the left of a node, NumPy's numbers count as Python's, and DALI accepts no arrays.
     number, array = np.dtype(kind).type(1), np.ones(3, kind)
     FAMILY.add(f"{kind} number + node", lambda m, n=number: n + VECTOR(m))
     FAMILY.add(f"{kind} number < node", lambda m, n=number: n < VECTOR(m))
@@ -59,7 +59,7 @@ for number in (-1, 2, 6, 7, 100, 2.5, "x"):
     FAMILY.each("color_space_conversion", {"pixels": NAMED}, [{"image_type": number, "output_type": "types.GRAY"}])
 for number in (100, 2.5, "x"):
     FAMILY.each("cast", {"pixels": NAMED}, [{"dtype": number}])
-# From the graph, one value for all dimensions of a box is a scalar.
+# From the graph, a single value for all dimensions of a box must be a scalar.
 for text, value in (
     ("scalar", np.int32(1)),
     ("nothing", np.zeros(0, np.int32)),
@@ -86,12 +86,12 @@ for area in ([0.5], 0.5, [0.3, 0.3], [0.5, 0.1], [0.1, 0.2, 0.3]):
     FAMILY.each("random_resized_crop", {"pixels": NAMED}, [{"size": [4, 4], "random_area": area, "seed": 7}])
 for ratio in ([0.0, 0.0], 1.0, [1.0, 1.0]):
     FAMILY.each("random_resized_crop", {"pixels": NAMED}, [{"size": [4, 4], "random_aspect_ratio": ratio, "seed": 7}])
-# With a mean for each element, all distances are from the first.
+# With a mean for each element, DALI computes all deviations from the first mean.
 OWN = feed(images([(2, 3), (4,) * 2, (1, 3)], np.float32))
 MEANS = feed(images([(2, 3), (4,) * 2, (1, 3)], np.float32, seed=1))
 for given in ({}, {"epsilon": 0.5}, {"stddev": 2.0}, {"scale": 3.0, "shift": 1.0}, {"ddof": 1}):
     FAMILY.add(f"normalize of means {given}", lambda m, g=given: m.fn.normalize(OWN(m), mean=MEANS(m), **g))
-# Fill values of bytes wrap around in some operators, and are limited in others.
+# Fill values of bytes wrap around in some operators, and saturate in others.
 for fill in (0.7, 2.5, -1.0, 300.0):
     FAMILY.each("pad", {"pixels": NAMED}, [{"axes": [0], "shape": [6], "fill_value": fill}], exact=True)
     FAMILY.each("water", {"pixels": NAMED}, [{"ampl_x": 50.0, "ampl_y": 50.0, "fill_value": fill}], exact=True)
@@ -107,7 +107,7 @@ for size in (1, 2, 3):
     FAMILY.each("power_spectrum", {"signal": SIGNAL}, [{"nfft": size}])
 for layout in ("H", "HWC", ""):
     FAMILY.each("reinterpret", {"pixels": NAMED}, [{"layout": layout}])
-# A vector from the graph has all its values.
+# A vector from the graph must be complete.
 for values in ([1.0], [1.0, 2.0]):
     center = feed([np.float32(values)] * 3)
     FAMILY.add(f"rotation about {values}", lambda m, c=center: m.fn.transforms.rotation(angle=30.0, center=c(m)))
@@ -136,7 +136,7 @@ for given in ({"axes": [0, 0]}, {"axes": [0, 1, 0]}, {"axis_names": "WHW"}):
     shape = {"shape": [2.0, 2.0, 1.0][: len(corners["anchor"])]}
     FAMILY.each("erase", {"pixels": NAMED}, [{**given, **corners, **shape, "fill_value": 7.0}], exact=True)
 FAMILY.each("reductions.sum", {"pixels": NAMED}, [{"axes": [0, 0]}, {"axes": [1, -2]}])
-# The expression in brackets after a node.
+# Subscripts of a node.
 CUBE = feed([np.arange(24, dtype=np.int32).reshape(2, 3, 4)] * 3, "HWC")
 VECTORS, FLAGS = feed([np.int32([1])] * 3), feed([np.bool_(True)] * 3)
 for text, index in (
@@ -161,7 +161,7 @@ FAMILY.each("normalize", {"pixels": NAMED}, [{"stddev": 0.0, "mean": 3.0}, {"std
 # A single constant applies to all axes, a single value from the graph does not.
 for start, end in (([1], [2]), ([1.0], [3, 4]), ([0, 1], [3]), (feed([np.float32([1])] * 3), [3, 4])):
     FAMILY.each("resize", {"pixels": NAMED}, [{"size": [2, 2], "roi_start": start, "roi_end": end}])
-# Sequences without frames: some operators refuse them, others keep the frames' extents.
+# Sequences without frames: some operators refuse them, others return empty sequences with the frames' extents.
 NO_FRAMES = {"no frames": feed([np.zeros((0, 5, 4, 3), np.uint8), *images([(2, 5, 4, 3)] * 2)], "FHWC")}
 for name, given in (
     *(
@@ -173,7 +173,7 @@ for name, given in (
     *(("debayer", {"blue_position": [0, 0]}), ("multi_paste", {"output_size": [5, 5], "in_ids": [0, 1, 2]})),
 ):
     FAMILY.each(name, NO_FRAMES, [given])
-# Extents of 0 are no constants; bytes may be signed for some operators.
+# Extents of 0 as constants; and signed bytes, which some operators accept.
 for name in ("reshape", "reinterpret"):
     FAMILY.each(name, {"pixels": NAMED}, [{"shape": [0]}, {"shape": [0, -1]}])
 for axes in ([0], [1], [3], [1, 2], []):

@@ -50,7 +50,7 @@ FAMILY.each(
     iterations=2,
 )
 FAMILY.each("random_resized_crop", {"planes": PLANES, "frames": FRAMES}, [{"size": [5, 6], "seed": 8}], iterations=2)
-# A reversed region mirrors an axis, but not one whose extent follows from the others.
+# A reversed region mirrors an axis, but not one whose extent is derived from the others.
 REVERSED = {"roi_start": [0.9, 0.8], "roi_end": [0.1, 0.2], "roi_relative": True}
 FAMILY.each(
     "resize",

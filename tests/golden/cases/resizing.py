@@ -24,15 +24,15 @@ SIZES = [
     {"size": [6, 6], "roi_start": [0.9, 0.1], "roi_end": [0.1, 0.8], "roi_relative": True},
     {"resize_x": 10.5, "subpixel_scale": False},
 ]
-# Here the middle of an output pixel lies right on the edge between two input pixels: single precision decides which is the nearest.
-# On a GPU, regions are added in another order.
+# The centre of an output pixel lies exactly on the edge between two input pixels, so rounding in single precision decides which is
+# nearest. On a GPU, regions are added in another order.
 TIE = SIZES[-2]
 for kind in FILTERS:
     sizes = [size for size in SIZES if size is not TIE]
     FAMILY.each("resize", {"pixels": PIXELS}, [{"interp_type": kind, **size} for size in sizes])
     FAMILY.each("resize", {"pixels": PIXELS}, [{"interp_type": kind, **TIE}], gpu=not kind.endswith("NN"))
     FAMILY.each("resize", {"floats": FLOATS}, [{"interp_type": kind, **size} for size in SIZES[:3]])
-    # Regions of no extent, which DALI stretches to a thousandth of a pixel.
+    # Regions without extent, which DALI enlarges to a thousandth of a pixel.
     stretched = [
         {"interp_type": kind, "size": [6, 6], "roi_start": [3.0, 2.5], "roi_end": [3.0, 2.5]},
         {"interp_type": kind, "resize_x": 4, "roi_start": [0.4, 0.1], "roi_end": [0.4, 0.8], "roi_relative": True},
@@ -68,13 +68,13 @@ FAMILY.each(
     {"int16": feed(images(SHAPES, np.int16), "HWC"), "uint16": feed(images(SHAPES, np.uint16), "HWC")},
     [{"size": [3, 9]}],
 )
-# Without any size, nothing is limited.
+# Without a size, limits do not apply.
 FAMILY.each(
     "resize",
     {"pixels": PIXELS},
     [{"size": [0, 0], "max_size": 3, "mode": mode} for mode in ("default", "stretch", "not_larger", "not_smaller")],
 )
-# Halves are frequent where extents grow by whole factors; their rounding depends on their position.
+# Values that end in .5 are frequent if extents grow by whole factors; how they are rounded depends on their position.
 LARGER = images([(40, 30, 3), (33, 17, 1), (20, 41, 4)])
 SIGNED = [image.astype(np.int16) - 128 for image in LARGER]
 FAMILY.each(

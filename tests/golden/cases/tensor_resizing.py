@@ -103,7 +103,7 @@ for shape, given in (
     FAMILY.each("tensor_resize", {str(shape): source}, [given])
 for kind in ("int8", "int16", "uint16", "int32", "float16", "float64"):
     FAMILY.each("tensor_resize", {kind: feed(images(SHAPES, np.dtype(kind)))}, [{"sizes": [3, 4, 5]}])
-# Dimensions without a name keep their size: a mode applies to them, too.
+# Dimensions that are not named keep their size, but a mode applies to them, too.
 FOUR = feed(images([(4, 5, 6, 2), (3, 6, 4, 2), (5, 4, 4, 2)], np.float32))
 FAMILY.each(
     "tensor_resize",

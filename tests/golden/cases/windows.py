@@ -46,7 +46,7 @@ FAMILY.each(
     {"pixels": PIXELS},
     [{"crop": [12, 12], "out_of_bounds_policy": "pad", "fill_values": f} for f in ([7], [1, 2, 3])],
 )
-# Numbers that do not fit into 32 bits mean the whole extent.
+# Values that do not fit into 32 bits stand for the whole extent.
 for text in ("inf", "-inf", "nan", "3e9", "2.9"):
     width = feed([np.float32(text)] * 3)
     for name in ("crop", "crop_mirror_normalize"):
@@ -158,7 +158,7 @@ FAMILY.each(
         {"align": [4]},
     ],
 )
-# Positions that are whole, or half way, in single precision, but not in double.
+# Positions that are whole numbers, or end in .5, in single precision but not in double.
 TALL = feed([np.arange(90 * 80, dtype=np.int32).reshape(90, 80, 1)] * 3, "HWC")
 PLACES = [feed([np.float32(place) for place in places]) for places in ([0.7, 0.9, 0.35], [0.65, 0.95, 0.1])]
 for rounding in ("round", "truncate"):
@@ -172,7 +172,7 @@ STARTS = feed([np.int32(start) for start in ([3, 7], [11, 2], [0, 20])])
 FAMILY.each("slice", {"tall": TALL}, [{"start": STARTS, "rel_shape": PARTS, "axes": [0, 1]}], exact=True)
 FAMILY.each("slice", {"tall": TALL}, [{"rel_start": ANCHORS, "shape": STARTS, "axes": [0, 1]}], exact=True)
 FAMILY.each("slice", {"tall": TALL}, [{"rel_start": ANCHORS, "rel_end": PARTS, "axes": [0, 1]}], exact=True)
-# Policies that continue an image beyond its border, also far beyond it, and their other names.
+# Policies that continue an image beyond its border, even far beyond, and their aliases.
 POLICIES = ("clamp", "edge", "reflect", "reflect_1001", "reflect_101", "wrap", "constant", "CONST")
 CONTINUED = [{"crop": [25, 40], "out_of_bounds_policy": policy} for policy in POLICIES]
 FAMILY.each("crop", {"pixels": PIXELS}, CONTINUED, exact=True)
@@ -188,7 +188,7 @@ FAMILY.each(
     ],
     exact=True,
 )
-# An array of one element has no neighbours to mirror.
+# A single element has no neighbours that could be mirrored.
 SINGLE = feed([np.uint8([[[7]]])] * 3, "HWC")
 FAMILY.each("crop", {"one": SINGLE}, [{"crop": [3, 4], "out_of_bounds_policy": p} for p in POLICIES[:6]], exact=True)
 FAMILY.each("crop_mirror_normalize", {"pixels": PIXELS}, [CONTINUED[0], CONTINUED[6]])

@@ -1,4 +1,4 @@
-"""Errors that programs recognize by phrases in DALI's messages."""
+"""Errors that programs recognize by phrases of DALI's messages."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ for name, define, phrase in (
 
 
 def merged(change: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
-    """Return either the numbers or a function of them, by a condition."""
+    """Return a definition that returns either the numbers or a function of them, by a condition."""
 
     def define(module: Any) -> Any:
         truth = feed([np.bool_(i % 2) for i in range(3)])(module)

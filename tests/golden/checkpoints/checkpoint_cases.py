@@ -1,5 +1,5 @@
-"""Checkpoints of a reader that other shards continue from: the kind of reading, the position, and the shards that
-continue.
+"""Cases of checkpoints of a reader from which other shards continue: the reader's arguments, the position, and the
+shards.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ORDERS: tuple[dict[str, Any], ...] = (
 
 
 def cases() -> list[dict[str, Any]]:
-    """Return one dictionary a case: the checkpoint is of shard 0 of 2, after `before` batches."""
+    """Return a dictionary for each case; the checkpoint is that of shard 0 of 2, after `before` batches."""
     return [
         {"samples": samples, "batch_size": batch_size, "reader": reader, "before": before, "shards": shards}
         for (samples, batch_size), reader in itertools.product(((24, 2), (25, 2), (23, 3)), _ORDERS)
@@ -32,7 +32,7 @@ def cases() -> list[dict[str, Any]]:
 
 
 def labels_of_shards(dali: Any, case: dict[str, Any], files: list[str]) -> list[list[int]]:
-    """Return the labels that each shard reads after the checkpoint; ``dali``: the module of DALI, or ours."""
+    """Return the labels that each shard reads after the checkpoint; ``dali``: DALI's module, or Penstock's."""
 
     def pipeline(shard: int, shards: int, checkpoint: Any) -> Any:
         made = dali.Pipeline(

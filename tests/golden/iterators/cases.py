@@ -9,7 +9,7 @@ EPOCHS = 4
 
 
 def cases() -> list[dict[str, Any]]:
-    """Return one dictionary a case; ``pipelines`` holds the shard that each pipeline begins with."""
+    """Return a dictionary for each case; ``pipelines`` lists the shard with which each pipeline begins."""
     found = []
     for samples, batch_size, policy, pad, stick in itertools.product(
         (1, 5, 7, 12, 13), (2, 4), ("FILL", "DROP", "PARTIAL"), (False, True), (False, True)

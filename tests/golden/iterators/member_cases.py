@@ -33,9 +33,9 @@ def trace(iterator: Callable[..., Any], pipeline: Callable[..., Any], policies: 
     """Return the results and states of iterators, as JSON-able data.
 
     Args:
-        iterator: makes one of a list of pipelines; it gives the labels of each of these.
-        pipeline: makes one of a reader called `reader`, by its shard, the number of shards, `pad` and `stick`.
-        policies: DALI's `LastBatchPolicy`, or ours.
+        iterator: makes an iterator of a list of pipelines, which returns the labels of each.
+        pipeline: makes a pipeline of a reader called `reader`, from its shard, the number of shards, `pad` and `stick`.
+        policies: `LastBatchPolicy` of DALI or of Penstock.
     """
     told: list[Any] = []
     for shards, pad, stick, policy in _READERS:
