@@ -173,7 +173,7 @@ for name, given in (
     *(("debayer", {"blue_position": [0, 0]}), ("multi_paste", {"output_size": [5, 5], "in_ids": [0, 1, 2]})),
 ):
     FAMILY.each(name, NO_FRAMES, [given])
-# Extents of 0 as constants; and signed bytes, which some operators accept.
+# Constant extents of 0.
 for name in ("reshape", "reinterpret"):
     FAMILY.each(name, {"pixels": NAMED}, [{"shape": [0]}, {"shape": [0, -1]}])
 for axes in ([0], [1], [3], [1, 2], []):
