@@ -1,4 +1,4 @@
-"""These tests are collected only where CuPy finds a GPU."""
+"""Collects these tests only if CuPy finds a GPU."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from penstock.tensors.cuda import device_count
 collect_ignore_glob = [] if device_count() else ["test_*.py"]
 if device_count() < 2:
     collect_ignore_glob.append("test_*two_gpus.py")
-# Otherwise JAX takes most of the GPU's memory, which tests in several processes share.
+# Otherwise JAX would reserve most of the GPU's memory, which tests in several processes share.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-# Tests of this folder, too, as the server's tests share their models.
+# This folder, too, as the server's tests import models from each other.
 sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("golden", "kernels/cuda", "gpu")]
 
 

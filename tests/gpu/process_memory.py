@@ -1,4 +1,4 @@
-"""Memory of a process on a GPU, as far as the driver reports it."""
+"""The GPU memory of this process, if the driver reports it."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import tested_gpu
 
 
 def taken_by_us() -> int:
-    """Return the bytes of this process on its GPUs; where the driver does not report them, those of all processes on
-    the tested GPU.
+    """Return the bytes of GPU memory of this process; if the driver does not report them, those of all processes on the
+    tested GPU.
     """
     with cupy.cuda.Device(tested_gpu.device()) as device:
         device.synchronize()
         free, total = cupy.cuda.runtime.memGetInfo()
-    # Tests in other processes take memory of the same GPU meanwhile.
+    # Tests in other processes use memory of the same GPU at the same time.
     rows = [row.replace(" ", "").split(",") for row in _told_by_driver().splitlines()]
     own = [int(taken) << 20 for process, taken in rows if process == str(os.getpid()) and taken.isdecimal()]
     return sum(own) or int(total - free)
 
 
 def _told_by_driver() -> str:
-    """Return a line for each process on each GPU: its number, and its mebibytes."""
+    """Return a line for each process on each GPU: its id, and its memory in MiB."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return ""

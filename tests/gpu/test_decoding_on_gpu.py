@@ -1,4 +1,4 @@
-"""Images that are decoded on the GPU, by our kernels and by nvImageCodec, beside those of the CPU."""
+"""Images decoded on the GPU, by Penstock's kernels and by nvImageCodec, compared with the CPU's."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _run(define: Callable[[Any, str], Any], encoded: Sequence[np.ndarray], devic
 
 
 def _alone(encoded: Sequence[np.ndarray], **how: Any) -> list[np.ndarray]:
-    """Return each image decoded by itself, in one pipeline, as nvImageCodec may take half a second to make a decoder."""
+    """Return each image decoded in a batch of its own; by one pipeline, as nvImageCodec may take half a second for a decoder."""
     running = _built(lambda x, device: fn.decoders.image(x, device=device, **how), encoded[:1], "mixed")
     for data in encoded[1:]:
         running.feed_input("encoded", [data])
@@ -75,7 +75,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "by our kernels": {"jpeg_fancy_upsampling": True},
     "by the engine": {"hw_decoder_load": 1.0},
 }
-"""The arguments with which JPEGs are decoded one way or another."""
+"""Arguments for each way to decode JPEGs."""
 
 
 @pytest.mark.parametrize("output_type", [types.RGB, types.BGR, types.GRAY, types.YCbCr])
@@ -151,7 +151,7 @@ def test_a_damaged_image_fails_alone() -> None:
 
 
 def photographs() -> list[np.ndarray]:
-    """Return JPEGs of several kinds: with halved chroma and without, grey, progressive, of many sizes."""
+    """Return JPEGs of many sizes and several kinds: with halved chroma and without, grey, progressive."""
     kinds: list[dict[str, object]] = [
         {"quality": 90},
         {"quality": 75, "subsampling": 0},
@@ -196,7 +196,7 @@ def test_batches_on_their_way_do_not_meet(how: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("count", [20, 48])
 def test_batches_that_are_resized_in_parts_do_not_meet(count: int) -> None:
-    """Twenty images leave memory for one more batch in flight than 48 do."""
+    """With 20 images, there is memory for one more batch in flight than with 48."""
     kinds: list[dict[str, object]] = [{"quality": 95}, {"subsampling": 0}, {"subsampling": 1}]
     sizes = [(1400 + 64 * (k % 5), 2000 - 48 * (k % 7)) for k in range(count)]
     encoded = [_saved("JPEG", *size, **kinds[k % 3]) for k, size in enumerate(sizes)]
@@ -237,7 +237,7 @@ def test_a_batch_is_decoded_while_python_computes(monkeypatch: pytest.MonkeyPatc
             deadline = time.monotonic() + 60
             while not batch.is_done and time.monotonic() < deadline:
                 pass
-            # Nobody has waited for this batch to be decoded.
+            # The batch is decoded although nothing has waited for it.
             assert batch.is_done
             assert all(batch.wait())
             for target, image in zip(targets, expected, strict=True):
@@ -268,7 +268,7 @@ def test_data_that_are_copied_beforehand_are_those_of_their_batch(monkeypatch: p
             order = rng.permutation(40)[: 10 + step % 31].tolist()
             batch, targets = begin(order)
             if step % 5 == 0:
-                # Nobody waits for this batch; only its pixels remain.
+                # Nothing waits for this batch, and only its pixels remain referenced.
                 dropped.append(targets)
                 del batch
             else:
@@ -324,12 +324,12 @@ def test_broken_images_again_and_again_cost_no_memory() -> None:
             assert failures() == expected
         return taken_by_us() - before
 
-    # Leaks grow each time. If the driver does not attribute memory, other processes' may grow, too, for a while.
+    # A leak would grow each time. If the driver does not report memory by process, that of others may grow, too, for a while.
     assert any(growth() < 4 << 20 for _ in range(20))
 
 
 def _of_twelve_bits() -> np.ndarray:
-    """Return a JPEG that says of itself that its samples have 12 bits, as in medicine."""
+    """Return a JPEG whose header declares samples of 12 bits, as in medical images."""
     image = _saved("JPEG").copy()
     image[bytes(image).find(b"\xff\xc0") + 4] = 12
     return image
@@ -374,7 +374,7 @@ def test_broken_images_are_skipped_while_batches_are_begun_ahead() -> None:
 
 @pytest.mark.parametrize("progressive", [False, True])
 def test_an_image_of_16k_by_16k(progressive: bool) -> None:
-    """The image exceeds the JPEG engine's limit, also as a progressive file; the CPU decodes the same pixels."""
+    """The image exceeds the JPEG engine's limit, baseline or progressive; the CPU decodes the same pixels."""
     side = 16384
     buffer = io.BytesIO()
     ramp = np.linspace(0, 255, side).astype(np.uint8)
@@ -398,7 +398,7 @@ def test_an_image_without_room_on_the_gpu_fails_alone() -> None:
     with cupy.cuda.Device(tested_gpu.device()):
         pool = cupy.cuda.MemoryPool()
         pool.set_limit(4 << 20)
-        # Count this thread's decoders only, to exclude those of other tests.
+        # Only this thread allocates from the limited pool.
         with cupy.cuda.using_allocator(pool.malloc):
             running = _built(lambda x, device: fn.decoders.image(x, device=device), encoded, "mixed")
             result = running.executor.run_once(isolate=True)
@@ -440,7 +440,7 @@ def test_cached_images_are_the_same(tmp_path: Any) -> None:
 
 
 def test_mirrors_that_are_drawn_are_those_of_the_cpu() -> None:
-    """Launches are recorded for batches like the first ones and repeated with other mirrors."""
+    """Launches are recorded for the first batches, and repeated for similar ones with other mirrors."""
     rng = np.random.default_rng(2)
     images = [rng.integers(0, 256, shape, np.uint8) for shape in ((60, 81, 3), (200, 100, 3), (60, 81, 3), (33, 40, 3))]
 

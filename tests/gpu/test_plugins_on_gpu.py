@@ -41,7 +41,7 @@ def test_torch_tensors_are_never_overwritten_while_they_are_used() -> None:
             tensor = batch[0]["x"]
             assert tensor.is_cuda
             assert not batch[0]["host"].is_cuda
-            # The stream is kept busy, so that the tensor is read long after Python has released it.
+            # Keep the stream busy, so that the tensor is read long after Python has released it.
             busy = busy @ busy * 0 + 1
             sums.append(tensor.mean())
             del tensor, batch
@@ -56,7 +56,7 @@ def test_batches_are_prepared_while_torch_computes() -> None:
     iterator = DALIGenericIterator(pipe, ["x", "host"])
     with torch.cuda.device(device()):
         first = next(iterator)[0]["x"]
-        first.mean()  # The first time, its kernel is loaded, which waits for those before.
+        first.mean()  # the first call loads the kernel, which waits for earlier ones
         torch.cuda._sleep(1 << 30)  # half a second
         computed = torch.cuda.current_stream().record_event()
         mean = first.mean()
@@ -130,7 +130,7 @@ def test_functions_of_torch_tensors() -> None:
 
 def test_functions_of_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba.cuda")
-    # Numba 0.68's CUDA target still wants a name that numpy 2.5 has no more.
+    # Numba 0.68's CUDA target still uses this name, which numpy 2.5 has removed.
     monkeypatch.setattr(np, "row_stack", np.vstack, raising=False)
     from numba import cuda
 
@@ -143,6 +143,6 @@ def test_functions_of_numba(monkeypatch: pytest.MonkeyPatch) -> None:
             out[i, j] = value[i, j] * 2
 
     kinds = dict(out_types=types.FLOAT, in_types=types.FLOAT, outs_ndim=2, ins_ndim=2)
-    # As many blocks as Numba considers enough for a GPU.
+    # Numba warns about fewer blocks than this.
     result = run(lambda x: numba_function(x, run_fn=doubled, blocks=[32, 32, 1], threads_per_block=[8, 8, 1], **kinds))
     assert result[:, 1, 2].tolist() == [0, 2, 4]

@@ -50,7 +50,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def infer(server: LocalServer, model: str, tensor: tritonclient.http.InferInput, output: str) -> np.ndarray:
-    # One client per call: they are not thread-safe.
+    # One client per call, as clients are not thread-safe.
     with tritonclient.http.InferenceServerClient(server.http_url) as client:
         found: np.ndarray = client.infer(model, [tensor]).as_numpy(output)
         return found

@@ -1,4 +1,4 @@
-"""NVIDIA's compiler lays out structs as declared."""
+"""NVIDIA's compiler gives structs the layout that is declared in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies to a real GPU and back: nothing is overwritten that is still read, and nothing read that is not there yet."""
+"""Copies to a real GPU and back: memory is not overwritten while it is read, nor read before it is written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def keep_busy() -> None:
 
 
 def filled(value: int, size: int) -> np.ndarray:
-    """Return bytes, each of which depends on its position, and on a number."""
+    """Return bytes, each of which depends on its position and on ``value``."""
     return (np.arange(size, dtype=np.uint32) * 7 + value).astype(np.uint8)
 
 
@@ -45,7 +45,7 @@ def test_memory_of_a_batch_is_not_the_next_ones_before_it_is_read(size: int) -> 
             if value % 3 == 0:
                 keep_busy()
             right.append(is_filled(uploaded.contiguous_elements(), value))
-            # Its memory is released before the GPU has even begun to compare.
+            # The memory is released before the GPU has begun to compare.
             del uploaded
         assert all(bool(one) for one in right)
 

@@ -28,7 +28,7 @@ def check(device: int, rounds: int, pool: PinnedPool) -> None:
 
 
 def test_by_turns() -> None:
-    # One pins the memory, and both use it.
+    # Memory that one GPU has pinned is used by both.
     pool = PinnedPool(0)
     for number in range(20):
         check(number % 2, 2, pool)

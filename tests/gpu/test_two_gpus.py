@@ -143,6 +143,6 @@ def test_jax_processes_that_see_both_gpus_and_use_one(tmp_path: Path) -> None:
     told = run_together(commands, [{}] * 2)
     shards = [[0, 1], [100, 101]]
     for process, text in enumerate(told):
-        # One dimension; two, with the devices in reverse; copies of the whole batch on both.
+        # Sharded along one dimension; along two, with the devices in reverse order; and copied as a whole to both.
         assert f"seen {(shards[process], 202)} {(shards[1 - process], 202)}" in text, text
         assert f"copied {([0, 1, 2, 3], 6)}" in text, text

@@ -15,7 +15,7 @@ SOURCE = RNG.integers(0, 256, (64, 64, 3), np.uint8)
 
 
 def launched_after_other_work(rounds: int) -> list[tuple[tuple[int, int, int], cupy.ndarray]]:
-    """Crop at different positions, all launched while the stream is still busy with something else."""
+    """Launch crops at different positions while the stream is still busy; return the positions and the results."""
     source = cupy.asarray(SOURCE)
     busy = cupy.ones((4096, 4096), cupy.float32)
     for _ in range(20):

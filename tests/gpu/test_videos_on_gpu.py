@@ -1,4 +1,4 @@
-"""Videos whose frames a GPU's video engine decodes, on as many threads as there are."""
+"""Videos whose frames a GPU's video engine decodes, on all threads."""
 
 from __future__ import annotations
 
