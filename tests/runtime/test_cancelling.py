@@ -15,7 +15,7 @@ from penstock.runtime.plan import Step
 
 @pytest.fixture
 def seen() -> list[float]:
-    """Return the samples that reached the second operator."""
+    """Return a list that gets the samples that reach the second operator."""
     return []
 
 

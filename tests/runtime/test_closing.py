@@ -1,4 +1,4 @@
-"""Abandoned pipelines end, whatever their prefetching thread is doing when they are garbage-collected."""
+"""Abandoned pipelines end, whatever their prefetching thread does when they are garbage-collected."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _PATIENCE = 20
 
 
 def _in_a_cycle(ahead: Callable[[], Any]) -> Executor:
-    """Return a function that runs a pipeline, now garbage, all of whose batches but the first do this on the
-    prefetching thread.
+    """Make a pipeline that is only referenced by a cycle, and calls ``ahead`` on its prefetching thread for all batches but
+    the first; return its executor.
     """
     iterations = 0
 

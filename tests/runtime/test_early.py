@@ -1,4 +1,4 @@
-"""Steps that start during the previous batch, and batches in flight."""
+"""Operators that begin during the previous batch, and batches in flight."""
 
 from __future__ import annotations
 

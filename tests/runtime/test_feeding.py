@@ -1,4 +1,4 @@
-"""Fed data is copied, so that the caller may overwrite it, whatever it lies in."""
+"""Fed data are copied, so that the caller may overwrite them, whatever kind of array or list they are in."""
 
 from __future__ import annotations
 

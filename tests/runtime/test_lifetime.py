@@ -54,14 +54,14 @@ def failing(i: int) -> list[np.ndarray]:
 
 
 def drained(source: Callable[[], Any], error: type[BaseException], **options: Any) -> Pipeline:
-    """Return a pipeline of that source, after it was run until the error came."""
+    """Return a pipeline of that source, after running it until it raised the error."""
 
     @pipeline_def(batch_size=2, num_threads=2, **options)
     def define() -> Any:
         return source()
 
     pipeline = define()
-    # Not by pytest.raises, whose result keeps the traceback alive.
+    # Without pytest.raises, whose result would keep the traceback alive.
     try:
         while True:
             pipeline.run()
@@ -70,8 +70,8 @@ def drained(source: Callable[[], Any], error: type[BaseException], **options: An
 
 
 def soon(condition: Callable[[], bool]) -> bool:
-    """Return whether a condition comes true soon: a thread that handed on an error refers to it, and so to its frames,
-    a moment longer.
+    """Return whether a condition comes true soon: a thread that has passed an error on refers to it, and thus to its frames,
+    for a moment longer.
     """
     deadline = time.monotonic() + 20
     while not condition() and time.monotonic() < deadline:
@@ -148,7 +148,7 @@ def divided(array: np.ndarray) -> np.ndarray:
 
 
 def live_batches() -> int:
-    """Return how many batches and workspaces there are."""
+    """Return the number of batches and workspaces that are alive."""
     return sum(issubclass(type(each), (TensorList, Workspace)) for each in gc.get_objects())
 
 
@@ -188,7 +188,7 @@ def test_batches_end_although_samples_were_skipped(define: Any, options: dict[st
     before = live_batches()
     for _ in range(10):
         pipeline.run()
-    # The memory of a batch in flight varies.
+    # How many objects belong to batches in flight varies.
     assert live_batches() < before + 10
 
 

@@ -1,4 +1,4 @@
-"""Memory limits of batches: limits of requests, and budgets for which batches wait."""
+"""Limits on the memory of batches: limits of requests, and budgets for which batches wait."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_who_waits_is_admitted_in_turn() -> None:
         return thread
 
     threads = [wait("large", large, 90), wait("small", small, 10)]
-    # There is memory for the small batch, but the large one came first.
+    # There is enough memory for the small batch, but the large one was first.
     assert not Reservation([shared]).grow(10)
     assert not order
     first.give_back()
@@ -268,6 +268,6 @@ def test_a_light_batch_reserves_without_a_closer_look(monkeypatch: pytest.Monkey
         assert not closely
         assert 96_000_000 <= own.size <= LARGE
     assert budget.reserved_bytes == 0
-    # One that takes a larger share is looked at, so that what is released is not counted.
+    # A batch that takes a larger share is tracked closely, so that memory that it has released does not count.
     assert not run(resized, [HUGE, HUGE], BatchMemory(None, [1, 1], reservation(8 * SMALL_BATCH_BYTES)))[1]
     assert closely

@@ -1,4 +1,4 @@
-"""Data that sources may return, and samples' source information, passed from operator to operator."""
+"""Data that sources may return; and samples' source information, which operators pass on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples that cannot be read or decoded: raised, skipped or replaced; new epochs after an error."""
+"""Samples that cannot be read or decoded: they raise an error, are skipped, or are replaced; new epochs after an error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from penstock.runtime.tolerance import kept_samples
 from penstock.tensors import TensorListCPU
 
 _COUNT = 10
-# Three of the ten files: one of another format, one missing, one truncated.
+# The three bad files of the ten: one of another format, one missing, one truncated.
 _WRONG, _MISSING, _SHORT = 3, 5, 7
 _GOOD = [number for number in range(_COUNT) if number not in (_WRONG, _MISSING, _SHORT)]
 
@@ -175,7 +175,7 @@ def test_an_operator_names_the_line_of_a_wrong_policy(files: list[str]) -> None:
 
 
 class _Labels(BaseIterator):
-    """Returns the labels of the pipelines."""
+    """An iterator that returns the labels of the pipelines."""
 
     def _converted(self, outputs: list[tuple[Any, ...]]) -> list[list[int]]:
         return [[int(np.asarray(label)[0]) for label in batches[-1]] for batches in outputs]
@@ -196,7 +196,7 @@ def test_an_epoch_has_what_is_good(files: list[str], batch_size: int) -> None:
 
 
 def test_an_epoch_after_an_error_is_a_whole_one(files: list[str]) -> None:
-    """Failing batches were prefetched; none of that is in the next epoch."""
+    """Batches of the failed epoch were prefetched; none of them is in the next epoch."""
     state = {"broken": True}
 
     def check(label: np.ndarray) -> np.ndarray:
@@ -220,7 +220,7 @@ def test_an_epoch_after_an_error_is_a_whole_one(files: list[str]) -> None:
 
 
 class _Numbered(BaseIterator):
-    """Returns pairs of both outputs."""
+    """An iterator that returns pairs of both outputs."""
 
     def _converted(self, outputs: list[tuple[Any, ...]]) -> list[tuple[int, int]]:
         ((first, second),) = outputs

@@ -1,4 +1,4 @@
-"""Work is started on a pool's threads, and waited for."""
+"""Starting work on a pool's threads, and waiting for it."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def short(_: int) -> None:
 
 
 def long(_: int) -> None:
-    """Take time without the GIL, as reading does."""
+    """Take time without holding the GIL, like reading a file."""
     time.sleep(0.002)
 
 
 def run(pool: WorkerPool, pace: Pace, task: Callable[[int], None], batches: int = 1) -> set[str]:
-    """Return the threads that ran tasks; each task must run once."""
+    """Run tasks; return the threads that ran them, and assert that each ran once."""
     for _ in range(batches):
         threads: dict[int, str] = {}
 
@@ -103,8 +103,8 @@ def test_short_tasks_are_not_shared(pool: WorkerPool) -> None:
 
 
 def are_shared(pool: WorkerPool, pace: Pace) -> bool:
-    """Return whether threads share long tasks: where others use the processors, a thread may wake too late to get one
-    of a batch.
+    """Return whether threads share long tasks. Try several batches: on a busy machine, a thread may wake too late to get one
+    of a batch's tasks.
     """
     return any(len(run(pool, pace, long)) > 1 for _ in range(50))
 
@@ -125,7 +125,7 @@ def test_tasks_that_were_short_are_timed_again(pool: WorkerPool) -> None:
 
 
 def test_one_slow_batch_at_first_does_not_count(pool: WorkerPool) -> None:
-    """The first one may compile a kernel."""
+    """The first batch may be slow because a kernel is compiled."""
     pace = Pace()
     run(pool, pace, long)
     assert len(run(pool, pace, short, 3)) == 1
