@@ -12,7 +12,7 @@ import os
 import sys
 from pathlib import Path
 
-# One thread a process: there are as many processes as cores.
+# One thread per process, as there are as many processes as cores.
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 os.environ.setdefault("SVT_LOG", "0")
@@ -50,7 +50,7 @@ def main() -> int:
         TextColumn("{task.description}"),
         TimeElapsedColumn(),
     )
-    # The bar has no thread: processes are forked from this one.
+    # The progress bar must not start a thread, as processes are forked from this one.
     with Progress(*columns, console=console, auto_refresh=False) as progress:
         task = progress.add_task("preparing", total=args.cases)
 

@@ -1,4 +1,4 @@
-"""Runs a campaign on a decoder that misbehaves in every way, to test that fuzzing detects it."""
+"""Runs a campaign on a decoder that misbehaves in every way, to test that fuzzing detects that."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _decode = npy.view_npy
 
 
 def _view(encoded: np.ndarray, whole: bool = False) -> np.ndarray:
-    """Same as ``view_npy``, but crash, hang or fail on a few of the files."""
+    """Do the same as ``view_npy``, but crash, hang or fail for a few of the files."""
     if _begun:
         deed = zlib.crc32(encoded) % 900
         if deed in (0, 1):

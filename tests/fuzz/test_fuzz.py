@@ -21,7 +21,7 @@ CASES_OF_CORE = 300_000
 
 
 def _fuzz(folder: Path, *arguments: str, **environment: str) -> dict[str, Any]:
-    """Return the summary of a campaign, in a separate process."""
+    """Run a campaign in a separate process; return its summary."""
     summary = folder / "summary.json"
     command = [sys.executable, str(HERE / "run.py"), "--json", str(summary), *arguments]
     paths = os.pathsep.join([str(HERE.parents[1] / "backend"), os.environ.get("PYTHONPATH", "")])
@@ -39,7 +39,7 @@ def test_mutated_files(tmp_path: Path) -> None:
     assert not failures, json.dumps(failures, indent=1)
     assert summary["done"] == CASES
     decoded = {format for format, outcomes in summary["formats"].items() if outcomes.get("ok")}
-    # Without an "ok", a format's mutations would break all files, and its decoder would never be reached.
+    # If no file of a format were decoded, its mutations would break all files, and code after the header would not be tested.
     assert decoded >= {
         "jpeg",
         "png",
@@ -58,7 +58,7 @@ def test_mutated_files(tmp_path: Path) -> None:
 
 
 def test_mutated_jpegs_between_fences(tmp_path: Path) -> None:
-    """The kernels of JPEG, whose pointers nothing checks, stay within their memory (`make fuzz` checks arrays as well)."""
+    """The JPEG kernels, whose pointers are not checked, stay within their memory; `make fuzz` checks arrays, too."""
     summary = _fuzz(tmp_path, "--cases", "3000", "--seed", "12", "--formats", "jpeg", "--fences")
     assert not summary["failures"], json.dumps(summary["failures"], indent=1)
     assert summary["formats"]["jpeg"]["ok"] > 500
@@ -66,14 +66,14 @@ def test_mutated_jpegs_between_fences(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(600)
 def test_mutated_files_in_the_core(tmp_path: Path) -> None:
-    """The core's own parsers read nothing beyond files, and its PNG decoder makes the pixels that the specification says."""
+    """The core's parsers do not read beyond files, and its PNG decoder makes the pixels that the specification requires."""
     command = ["make", "--no-print-directory", "fuzz-core", f"CASES={CASES_OF_CORE}", "SEED=13"]
     done = subprocess.run(command, cwd=HERE.parents[1], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"seed 13: {CASES_OF_CORE} cases" in done.stdout
     counts = dict(re.findall(r"(\w+): \d+ cases, (\d+) with a header", done.stdout))
     decoded = int(re.findall(r"png: .* (\d+) decoded", done.stdout)[0])
-    # Without these, mutations would break all files, and nothing behind the headers would be reached.
+    # Otherwise, mutations would break almost all files, and code after the headers would not be tested.
     assert min(map(int, counts.values())) > CASES_OF_CORE // 100
     assert decoded > CASES_OF_CORE // 100
     assert counts.keys() == {"jpeg", "png", "wav"}

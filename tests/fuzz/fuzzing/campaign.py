@@ -23,10 +23,10 @@ from fuzzing.settings import Settings
 from fuzzing.worker import READY, Job, Report, Worker, quiet, serve
 
 _fork = multiprocessing.get_context("fork")
-# After the end of the time, cases of lost processes still run one by one for this many seconds.
+# When the time is over, cases of lost processes still run one by one, for at most this many seconds.
 _GRACE = 60.0
 _WAITING = 6
-"""How many times as long as it may compute a case may take: on a busy machine most of that is waiting for a processor."""
+"""How many times its limit of processor time a case may take in all: on a busy machine, most of that is waiting."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 _MOST_KEPT = 4
 """The largest number of cases that are stored of each kind of failure."""
@@ -37,9 +37,9 @@ class Bounds:
     """Limits of time and memory beyond which a case fails.
 
     Attributes:
-        seconds: of processor time that one case may take alone; a batch has four times as many. It ends in any case after six times as
-            long.
-        memory: bytes that the process may hold with one case; a batch's processes are ended at four times as many.
+        seconds: the processor time that a single case may take; a batch may take four times as much. Both are ended after six times
+            that time by the clock.
+        memory: the bytes that a process may hold with a single case; with a batch, four times as many.
     """
 
     seconds: float = 10.0
@@ -51,8 +51,8 @@ class Summary:
     """The outcome of a campaign.
 
     Attributes:
-        done: cases that were run.
-        seconds: the time that it took, with all preparations.
+        done: the number of cases that were run.
+        seconds: the time that the campaign took, including all preparations.
         counts: the number of cases by format and kind of outcome.
         failures: some cases of each distinct failure.
     """
@@ -65,7 +65,7 @@ class Summary:
 
     @property
     def bad(self) -> int:
-        """The cases with wrong outcomes."""
+        """The number of cases with bad outcomes."""
         return sum(count for (_, kind), count in self.counts.items() if kind in BAD)
 
     def as_json(self) -> str:
@@ -92,14 +92,14 @@ class _Slot:
 
 
 class Campaign:
-    """Runs cases in processes that are watched: one that dies, hangs or grows is ended, and its cases are run one by one.
+    """Runs cases in supervised processes: one that dies, hangs or grows is ended, and its cases are run one by one.
 
     Args:
         seed: the seed of all random choices.
-        formats: those that are fuzzed; empty: all.
+        formats: the formats that are fuzzed; empty: all.
         settings: the pipelines' settings.
         bounds: the limits of a case.
-        fences: memory is put between pages that nobody may touch.
+        fences: whether memory is put between inaccessible pages.
     """
 
     def __init__(
@@ -126,9 +126,9 @@ class Campaign:
         """Run the cases from 0 to ``count``, or as many as there is time for.
 
         Args:
-            processes: how many run at a time.
-            seconds: the seconds after which nothing new is started; 0: no limit.
-            tell: called with the results so far, now and then.
+            processes: the number of processes that run at the same time.
+            seconds: the seconds after which no new cases are started; 0: no limit.
+            tell: called with the results so far, from time to time.
         """
         started = time.monotonic()
         _in_a_process(self._folder / "warm.log", lambda: self._warm_up(count))
@@ -154,7 +154,7 @@ class Campaign:
         return self.summary
 
     def _warm_up(self, count: int) -> None:
-        """Compile what the targets need, in one process: the others find it in numba's cache."""
+        """Compile the kernels of the targets in one process; the other processes find them in numba's cache."""
         worker = Worker(self.cases, self.seeds, self._settings, fences=False)
         for name in {self.cases.target(batch) for batch in range(min(-(-count // BATCH), 500))}:
             worker.prepare(name)
@@ -192,7 +192,7 @@ class Campaign:
                 if message == READY:
                     slot.since, slot.computed = time.monotonic(), _computed(slot.process.pid)
                 elif message.peak > self._bounds.memory:
-                    # Another process takes the next job: this one may hold on to memory.
+                    # The next job gets a new process, as this one may retain memory.
                     self._lost(slot, Outcome(MEMORY, f"the process held {message.peak >> 20} MiB", "at the end"))
                     return
                 else:
@@ -221,7 +221,7 @@ class Campaign:
             self._keep(number, format, outcome)
 
     def _lost(self, slot: _Slot, outcome: Outcome) -> None:
-        """Handle a process that must be ended, or is gone: run its cases one by one."""
+        """Handle a process that is gone or must be ended: end it, and have its cases run one by one."""
         job = slot.job
         _end(slot)
         if job is not None:
@@ -247,7 +247,7 @@ class Campaign:
 
 
 def _in_a_process(log: Path, make: Callable[[], Any]) -> Any:
-    """Return a function's result from a separate process, as libraries start threads that no fork survives."""
+    """Return a function's result, computed in another process: libraries may start threads, with which this one could not fork."""
     ours, theirs = _fork.Pipe()
 
     def child() -> None:
@@ -290,18 +290,18 @@ def _how(slot: _Slot) -> Outcome:
 
 
 def _computed(process_id: int) -> float:
-    """Return seconds of processor time that a process and those that it waited for have spent."""
+    """Return the seconds of processor time that a process has used, including those of children that it waited for."""
     try:
-        # The name, in parentheses, may have spaces.
+        # The name, in parentheses, may contain spaces.
         fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return 0.0
-    # Fields 14 to 17 of proc(5), of which the first two are the number and the name.
+    # Fields 14 to 17 of proc(5); the first two, id and name, are cut off.
     return sum(map(int, fields[11:15])) / _TICKS
 
 
 def _held(process_id: int) -> int:
-    """Return the bytes that a process holds."""
+    """Return the bytes of memory that a process holds."""
     try:
         return int(Path(f"/proc/{process_id}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError):

@@ -11,7 +11,7 @@ from fuzzing.seeds import Seeds
 from fuzzing.targets import ALL_TARGETS, IMAGES, SOUNDS
 
 BATCH = 64
-"""The number of consecutive cases that have one target."""
+"""The number of consecutive cases that have the same target."""
 
 _WEIGHTS = {
     **{format: 8.0 for format in IMAGES},
@@ -43,7 +43,7 @@ class Cases:
     Args:
         seeds: the files to mutate.
         seed: the seed of all random choices.
-        formats: those that are fuzzed; empty: all.
+        formats: the formats that are fuzzed; empty: all.
     """
 
     def __init__(self, seeds: Seeds, seed: int, formats: Sequence[str] = ()) -> None:

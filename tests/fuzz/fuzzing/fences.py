@@ -22,7 +22,7 @@ _c = ctypes.CDLL(None, use_errno=True)
 
 
 def fenced(size: int) -> np.ndarray:
-    """Return zeros, uint8 of shape (size,): alternately, they end where a fence begins, or begin where one ends."""
+    """Return zeros, uint8 of shape (size,), which alternately end at a fence or begin at one."""
     room = -(-max(size, 1) // _PAGE) * _PAGE
     memory = np.frombuffer(mmap.mmap(-1, room + 2 * _PAGE), np.uint8)
     for fence in (0, _PAGE + room):
@@ -40,7 +40,7 @@ def fenced_copy(array: np.ndarray) -> np.ndarray:
 
 
 def put_up() -> None:
-    """Make decoders use such memory from now on, in this process."""
+    """Make decoders of this process use fenced memory from now on."""
     from penstock.kernels.cpu.jpeg import scan, segments
     from penstock.kernels.thread_buffers import ThreadBuffers
     from penstock.tensors.memory import HostPool

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 Seed = tuple[str, bytes]
-"""A format, and a file of it."""
+"""A format, and a file in that format."""
 
 HEIGHT, WIDTH = 48, 56
 
 
 def picture(channels: int = 3, height: int = HEIGHT, width: int = WIDTH, dtype: Any = np.uint8) -> np.ndarray:
-    """Return slopes and an edge: something for every predictor, (H, W, C) or (H, W)."""
+    """Return slopes and an edge, so that every kind of predictor has something to do: (H, W, C) or (H, W)."""
     y, x = np.mgrid[0:height, 0:width]
     planes = [(x * 4 + y * (2 + c) + 90 * (x > width // 2)) % 251 for c in range(max(channels, 1))]
     pixels = np.stack(planes, axis=-1)
@@ -37,7 +37,7 @@ def image_seeds() -> Iterator[Seed]:
 
 
 def _saved(format: str, pixels: np.ndarray | Any, mode: str | None = None, **options: Any) -> bytes | None:
-    """Return the file that Pillow writes; None where this build of it does not."""
+    """Return the file that Pillow writes; None if this build of Pillow cannot write it."""
     from PIL import Image
 
     image = Image.fromarray(pixels) if isinstance(pixels, np.ndarray) else pixels
@@ -52,7 +52,7 @@ def _saved(format: str, pixels: np.ndarray | Any, mode: str | None = None, **opt
 
 
 def _written(extension: str, pixels: np.ndarray, *flags: int) -> bytes | None:
-    """Return the file that OpenCV writes, or None."""
+    """Return the file that OpenCV writes; None if this build of OpenCV cannot write it."""
     try:
         import cv2
 
@@ -87,7 +87,7 @@ def _jpegs() -> Iterator[Seed]:
     yield from _known("jpeg", *(_saved("JPEG", colour, "CMYK", progressive=p) for p in (False, True)))
     yield from _known("jpeg", _saved("JPEG", colour, keep_rgb=True), _saved("JPEG", colour, icc_profile=b"i" * 300))
     yield from _known("jpeg", _saved("JPEG", picture(3, 40, 250), quality=95, subsampling="4:2:0"))
-    # So wide that kernels decode them at smaller scales.
+    # Wide enough for kernels to decode them at smaller scales.
     for sampling, progressive in (("4:4:4", False), ("4:2:2", False), ("4:2:0", True)):
         yield from _known("jpeg", _saved("JPEG", picture(3, 40, 250), subsampling=sampling, progressive=progressive))
     # OpenCV's samplings: 4:1:1 and 4:4:0.
@@ -122,7 +122,7 @@ def png_chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def interlaced_png(pixels: np.ndarray, colour_type: int) -> bytes:
-    """Return a PNG of seven passes, which no library here writes."""
+    """Return a PNG in seven passes, which none of the libraries here can write."""
     height, width = pixels.shape[:2]
     lines = bytearray()
     for top, left, down, across in (
@@ -255,7 +255,7 @@ def _others() -> Iterator[Seed]:
     yield from _known(
         "ico", _saved("ICO", picture(4)), _saved("ICO", picture(4), sizes=[(16, 16)], bitmap_format="bmp")
     )
-    # Formats without a promise: they must be refused, or read without harm.
+    # Formats that are not supported: they must be refused, or read without harm.
     for name in ("TGA", "PCX", "DDS", "SGI", "MSP", "XBM", "IM", "SPIDER", "QOI", "EPS", "PDF", "BLP"):
         yield from _known("foreign", _saved(name, picture(3, 24, 32), "1" if name in ("MSP", "XBM") else None))
     yield from _known("foreign", *(_written(name, picture(3, 24, 32)) for name in (".hdr", ".exr", ".sr", ".jxl")))

@@ -1,4 +1,4 @@
-"""Mutations of files: of arbitrary bytes, and of format fields."""
+"""Mutations of files: of arbitrary bytes, and of their formats' fields."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def mutated(rng: Random, format: str, seed: bytes, others: Sequence[bytes]) -> b
 
 
 def _place(rng: Random, data: bytearray) -> int:
-    """Return a position in the data: headers are short, and hit as often as all the rest."""
+    """Return a position in the data: headers, which are short, are hit as often as all the rest."""
     size = len(data)
     return rng.randrange(min(size, rng.choice((32, 128, 512, size, size, size))))
 
@@ -67,7 +67,7 @@ def _set_number(rng: Random, data: bytearray) -> None:
 
 
 def put_number(rng: Random, data: bytearray, place: int, size: int, order: str) -> None:
-    """Write a number that is likely to be at a boundary, or near the present one."""
+    """Write a number that is often at a boundary, or near the present one."""
     if place + size > len(data):
         return
     byte_order = "little" if order == "<" else "big"
@@ -141,7 +141,7 @@ Chunk = tuple[int, int, int]
 
 
 def _edit_chunks(rng: Random, data: bytearray, chunks: list[Chunk]) -> int | None:
-    """Delete, double or exchange chunks; or return one whose contents are to be changed."""
+    """Delete, duplicate or exchange chunks; or return the number of one whose contents the caller should change."""
     if not chunks:
         return None
     number = rng.randrange(len(chunks))
@@ -184,7 +184,7 @@ def _mutate_jpeg(rng: Random, data: bytearray) -> None:
     elif kind < 0.25:
         put_number(rng, data, start + 2, 2, ">")
     elif kind < 0.4:
-        # A restart interval, or an end, where none was.
+        # Insert a marker, a restart or the end, in the data of the scan.
         place = rng.randrange(min(chunks[-1][2], len(data) - 1), len(data))
         data[place : place + 2] = bytes([0xFF, rng.choice((0, 0xD0, 0xD1, 0xD7, 0xD9, 0xFF, 0xDA))])
     elif kind < 0.5:
@@ -217,7 +217,7 @@ def _png_chunks(data: bytearray) -> list[Chunk]:
 
 
 def _mutate_png(rng: Random, data: bytearray) -> None:
-    """Change chunks and correct their checksums, as most readers stop otherwise."""
+    """Change chunks and correct their checksums, as otherwise most readers would stop."""
     chunks = _png_chunks(data)
     number = _edit_chunks(rng, data, chunks)
     if number is None:
@@ -320,11 +320,11 @@ def _mutate_jpeg2k(rng: Random, data: bytearray) -> None:
         chunks.append((position, position + 4, min(position + 2 + size, len(data))))
         position += 2 + size
         if marker == 0x90:
-            # After the header of a part of a tile: its data begins with SOD.
+            # After the header of a tile-part: its data begin with the marker SOD.
             following = data.find(b"\xff\x90", position)
             position = following if following >= 0 else len(data)
     if chunks and rng.random() < 0.35:
-        # The sizes of image and tiles, and the components, stand in the first segment.
+        # The sizes of image and tiles are in the first segment.
         place = chunks[0][1] + rng.choice((2, 6, 10, 14, 18, 22, 26, 30))
         put_number(rng, data, place, 4, ">")
         return
@@ -479,7 +479,7 @@ _NPY_WORDS = (
 
 
 def _mutate_record(rng: Random, data: bytearray) -> None:
-    """Mutate lengths near the start, as records and protobuf messages have them."""
+    """Mutate lengths near the start, which records and protobuf messages have."""
     _set_field(rng, data, rng.randrange(min(len(data), 120)), "<")
 
 

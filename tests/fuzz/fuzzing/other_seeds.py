@@ -56,7 +56,7 @@ _CLIPS = (
 
 
 def video_seeds() -> Iterator[Seed]:
-    """Clip of six frames in the containers that FFmpeg writes."""
+    """Yield clips of six frames in the containers that FFmpeg writes."""
     try:
         import av
     except ImportError:
@@ -98,11 +98,11 @@ def npy_seeds() -> Iterator[Seed]:
 
 
 INFLATED = 1024
-"""The bytes that an LZ4 block of the seeds inflates to."""
+"""The size of the decompressed LZ4 blocks of the seeds, in bytes."""
 
 
 def lz4_seeds() -> Iterator[Seed]:
-    """Yield LZ4 blocks; and two of them after a table of their offsets."""
+    """Yield LZ4 blocks, and a file of two blocks after a table of their offsets."""
     try:
         from lz4 import block
     except ImportError:
@@ -115,7 +115,7 @@ def lz4_seeds() -> Iterator[Seed]:
         yield "chunks", struct.pack("<ii", 8, 8 + len(packed)) + packed + packed
 
 
-# -- what readers read: an archive of files, by name -------------------------------------------------------------------
+# -- data sets of readers: files, by name ------------------------------------------------------------------------------
 
 Files = dict[str, bytes]
 """The files of a data set, by name."""
@@ -221,7 +221,7 @@ def _coco(image: bytes) -> Files:
 
 
 def _datums(images: list[bytes]) -> Files:
-    """Record of an LMDB database, by key: a reader's files are written there."""
+    """Return the records of an LMDB database, by key, to which they are later written."""
     records = [field(1, 3) + field(4, image[:300]) + field(5, number) for number, image in enumerate(images)]
     return {f"{number:08d}": record for number, record in enumerate(records)}
 

@@ -16,15 +16,15 @@ UNTYPED, NEIGHBOUR = "UNTYPED", "NEIGHBOUR"
 CRASH, HANG, MEMORY = "CRASH", "HANG", "MEMORY"
 
 GOOD = (OK, REFUSED, ISOLATED)
-"""Decoded; refused with an error of ours; refused because it ended the worker process that decoded it."""
+"""Decoded; refused with one of Penstock's errors; refused because it ended the worker process that decoded it."""
 
 BAD = (CRASH, HANG, MEMORY, UNTYPED, NEIGHBOUR)
-"""The process died, did not come back, or took too much memory; an error leaked that is not ours; a good sample beside it
-came out wrong, or failed."""
+"""The process died, did not answer, or took too much memory; an error that is not Penstock's leaked; a good sample of the
+same batch was wrong, or failed."""
 
 
 class Outcome(NamedTuple):
-    """A kind, and for all but ``ok`` the observation, and its location."""
+    """A kind and, for all kinds but ``ok``, what was observed, and where."""
 
     kind: str
     message: str = ""
@@ -38,7 +38,7 @@ def of_error(error: BaseException, os_errors: bool = False) -> Outcome:
     """Return the outcome for a sample that failed.
 
     Args:
-        os_errors: whether an error of the operating system about files counts as an answer.
+        os_errors: whether an operating system's error about a file counts as a refusal.
     """
     cause: BaseException = error
     while isinstance(cause, OperatorError) and not isinstance(cause.__cause__, (RaisedAt, type(None))):
@@ -52,7 +52,7 @@ def of_error(error: BaseException, os_errors: bool = False) -> Outcome:
 
 
 def _is_ours(cause: BaseException) -> bool:
-    """Return whether it is an error of ours: by its class, or raised by a statement of ours as one that users catch."""
+    """Return whether an error is Penstock's: of its classes, or of a class that users catch, raised by Penstock's code."""
     if isinstance(cause, PenstockError):
         return True
     if not isinstance(cause, (ValueError, OSError, NotImplementedError, RuntimeError, TypeError)):
@@ -71,7 +71,7 @@ def _place(cause: BaseException) -> str:
 
 
 def _frames(cause: BaseException) -> list[tuple[str, int, str]]:
-    """Return the files, lines and functions of an error's traceback, which is text where the error was stored."""
+    """Return the files, lines and functions of an error's traceback, which is text if the error was stored."""
     last: BaseException | None = cause
     while last is not None and not isinstance(last, RaisedAt):
         last = last.__cause__

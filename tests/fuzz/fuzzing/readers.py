@@ -1,4 +1,4 @@
-"""Readers on data sets with one mutated file, and videos fed one after the other."""
+"""Fuzzes readers, by data sets with one mutated file, and the video input, by clips fed one after the other."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class ReaderTarget:
 
     Attributes:
         name: the target's name.
-        formats: the data set that it reads.
-        define: a function from the folders that hold data sets, each with the files of one, to the outputs.
-        takes_several: a good data set is read ahead of the mutated one.
+        formats: the kind of data set that it reads.
+        define: a function from the folders of data sets to the outputs.
+        takes_several: whether a good data set is read together with the mutated one, before it.
     """
 
     name: str
@@ -133,7 +133,7 @@ class RunningReader:
         shutil.rmtree(self._root, ignore_errors=True)
 
     def _written(self, files: Files) -> Path:
-        # Some libraries cache files by path.
+        # Each set gets a new folder, as some libraries cache files by path.
         self._number += 1
         folder = self._root / str(self._number)
         folder.mkdir()
@@ -205,7 +205,7 @@ class InputTarget:
 
 
 class RunningInput:
-    """A pipeline that is fed one clip after the other: every other one is a good one."""
+    """A pipeline that is fed one clip after the other; every second one is good."""
 
     def __init__(self, target: InputTarget, clips: Sequence[bytes], settings: Settings) -> None:
         self.target = target

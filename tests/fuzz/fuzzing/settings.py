@@ -11,7 +11,7 @@ from penstock.pipeline import Pipeline
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of :class:`penstock.pipeline.Pipeline` of the same names."""
+    """Arguments of :class:`penstock.pipeline.Pipeline`, by the same names."""
 
     isolate_decoders: str = "auto"
     max_pixels: int | None = 1 << 20

@@ -35,8 +35,8 @@ class Target:
         name: the target's name.
         formats: the formats that it is fed.
         define: a function from the input to the outputs.
-        files_per_run: mutated files in a batch.
-        outputs_vary: good files come out differently from run to run; only that they come out is looked at.
+        files_per_run: the number of mutated files in a batch.
+        outputs_vary: whether outputs of good files vary from run to run, so that they are only checked to exist.
     """
 
     name: str
@@ -56,7 +56,7 @@ def _normalized(encoded: Any) -> Any:
 
 
 def _in_chunks(encoded: Any) -> Any:
-    """Return the chunks of a sample, whose first bytes hold their offsets."""
+    """Return the chunks of a sample, whose offsets are in its first bytes."""
     numbers = fn.reinterpret(fn.slice(encoded, 0, 8, axes=[0], out_of_bounds_policy="pad"), dtype=types.INT32)
     return fn.decoders.inflate(encoded, shape=[INFLATED], chunk_offsets=numbers, check_output_size=True)
 
@@ -107,7 +107,7 @@ ALL_TARGETS: tuple[Target | ReaderTarget | InputTarget, ...] = (*TARGETS, InputT
 
 
 class Running:
-    """A target's pipeline with its good neighbours, whose outputs are known."""
+    """A target's pipeline, and the good files of its batches, whose outputs are known."""
 
     def __init__(self, target: Target, seeds: Sequence[Seed], settings: Settings, fences: bool) -> None:
         self.target = target
@@ -125,7 +125,7 @@ class Running:
         return self.target.define(fn.external_source(name="encoded", device="cpu", ndim=1, dtype=types.UINT8))
 
     def _decodable(self, seeds: Sequence[Seed]) -> list[_Good]:
-        """Return the seeds that are decoded, with the outputs that they have alone."""
+        """Return the seeds that can be decoded, with their outputs when they are decoded alone."""
         good = []
         for data in _spread([data for format, data in seeds if format in self.target.formats]):
             try:
@@ -164,7 +164,7 @@ class Running:
         return outcomes
 
     def _one_by_one(self, files: Sequence[bytes], neighbours: Sequence[_Good], refusal: Exception) -> list[Outcome]:
-        """Return the outcomes of single runs where a batch was refused as a whole, as in the server."""
+        """Return the outcomes of files run one by one, as in the server after a batch was refused as a whole."""
         refused = of_error(refusal)
         if refused.kind == UNTYPED:
             return [refused] * len(files)
@@ -182,7 +182,7 @@ class Running:
         return outcomes
 
     def _difference(self, result: Any, place: int, expected: Sequence[np.ndarray]) -> str:
-        """Return the difference of a good file's outputs from the expected ones, or nothing."""
+        """Return how a good file's outputs differ from the expected ones; empty if they do not."""
         if place in result.failures:
             return f"a good file failed: {of_error(result.failures[place])}"
         for batch, wanted in zip(result.outputs, expected):
@@ -196,12 +196,12 @@ class Running:
 
 
 def _spread(files: list[bytes], most: int = 40) -> list[bytes]:
-    """Return a few files of each kind, which is enough."""
+    """Return at most ``most`` of the files, evenly spread."""
     return files[:: max(len(files) // most, 1)]
 
 
 def _read(result: Any, index: int) -> Outcome:
-    """Read the decoded file, as a server would."""
+    """Return the outcome of a file, after reading its outputs as a server would."""
     for batch in result.outputs:
         np.asarray(batch.samples[index]).tobytes()[-1:]
     return Outcome(OK)
@@ -211,7 +211,7 @@ def running(name: str, seeds: Seeds, settings: Settings, fences: bool) -> Runnin
     """Return the target of that name, ready to run.
 
     Args:
-        fences: whether files are put between fences.
+        fences: whether memory is put between inaccessible pages.
     """
     target = next(target for target in ALL_TARGETS if target.name == name)
     if isinstance(target, ReaderTarget):

@@ -29,7 +29,7 @@ class Job(NamedTuple):
 
     @property
     def batch(self) -> int:
-        """The batch that they belong to."""
+        """The number of the batch that the cases belong to."""
         return self.first // BATCH
 
 
@@ -38,8 +38,8 @@ class Report(NamedTuple):
 
     Attributes:
         counts: the number of cases by format and kind of outcome.
-        bad: number, format and outcome of each case that should not have come out so.
-        peak: bytes that the process held at most.
+        bad: number, format and outcome of each case with a bad outcome.
+        peak: the largest number of bytes that the process has held.
     """
 
     counts: dict[tuple[str, str], int]
@@ -48,7 +48,7 @@ class Report(NamedTuple):
 
 
 READY = "ready"
-"""The message that a job's target is ready, and the cases begin."""
+"""The message that a job's target is ready and its cases begin."""
 
 
 class Worker:
@@ -86,7 +86,7 @@ class Worker:
 
 
 def _forget_peak() -> None:
-    """Reset the kernel's count of peak memory, where it allows that."""
+    """Reset the kernel's count of peak memory, if that is permitted."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
@@ -99,7 +99,7 @@ def _peak() -> int:
 
 
 def serve(connection: Connection, log: Path, cases: Cases, seeds: Seeds, settings: Settings, fences: bool) -> None:
-    """Run the jobs that come over a connection, until there are no more."""
+    """Run the jobs that arrive over a connection, until None arrives."""
     quiet(log)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     worker = Worker(cases, seeds, settings, fences)
@@ -114,7 +114,7 @@ def serve(connection: Connection, log: Path, cases: Cases, seeds: Seeds, setting
 
 
 def quiet(log: Path) -> None:
-    """Redirect libraries' output to a file, with the stack if the process dies."""
+    """Redirect libraries' output to a file, to which the stack is written if the process dies."""
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
