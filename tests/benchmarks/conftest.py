@@ -1,4 +1,4 @@
-"""Makes the benchmarks' modules importable; they are scripts, not a package."""
+"""Makes the benchmarks importable, as they are scripts, not a package."""
 
 import sys
 from pathlib import Path

@@ -1,11 +1,11 @@
-"""How one process uses the cores of a machine: images a second on 1, 4, 8 and 16 of them.
+"""How well one process uses several cores: images a second on 1, 4, 8 and 16 cores.
 
     python tests/benchmarks/cores.py [--cores 1 4 16] [--only Rand] [--rounds 3] [--json FILE]
 
-A process for each number of cores, bound to them, with as many threads; counts take turns, and a figure is the median of the rounds.
-Beside each figure is its ratio to linear scaling: to the figure of one core times the number of cores. The last column measures as many
-processes of one thread each, which shows how far memory, clocks and shared cores let the machine scale. Photographs differ in size,
-and each batch draws others, so that no batch repeats one before.
+For each number of cores, a process is bound to them and has as many threads; the processes take turns, and a figure is the median of
+the rounds. Next to each figure is its ratio to linear scaling, that is, to the figure of one core times the number of cores. The last
+column is for as many processes with one thread each, which shows how far memory, clocks and shared cores let the machine scale.
+Photographs differ in size, and each batch draws others, so that no batch repeats an earlier one.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def recipes() -> dict[str, Callable[[], Any]]:
 
 
 def images_a_second(name: str, threads: int, seconds: float) -> float:
-    """Run a recipe in this process."""
+    """Run a recipe in this process; return the images per second."""
     from served_gpu import make_photographs, photographs
 
     import penstock
@@ -110,7 +110,7 @@ def _next(pipeline: Any, feed: Callable[[], None]) -> None:
 
 
 def measured(name: str, cores: Sequence[int], seconds: float, processes: int = 1) -> float:
-    """Run a recipe in a process that has these cores, or on each of them in a process of its own, all at a time."""
+    """Return the images per second of one process on these cores, or of one process on each of them, all at the same time."""
     shares = [cores] if processes == 1 else [[core] for core in cores]
     running = [
         subprocess.Popen(

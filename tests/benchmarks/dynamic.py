@@ -1,10 +1,10 @@
-"""Dynamic mode beside pipelines of the same operators, interleaved in one process.
+"""Dynamic mode compared with pipelines of the same operators, interleaved in one process.
 
     python tests/benchmarks/dynamic.py [--json FILE]
 
-Twenty small operators on a batch of 32: called one by one beside a pipeline that computes each batch on request, and in a
-captured loop beside a pipeline that prefetches. And one resize of a 1080p image, beside its kernel alone. A figure is
-processor time of all threads for one step; the median of the rounds. All with one thread.
+Twenty small operators on a batch of 32: called one by one, compared with a pipeline that computes each batch on request; and in a
+captured loop, compared with a pipeline that prefetches. And one resize of a 1080p image, compared with its kernel alone. A figure is
+the processor time of all threads for one step, the median of the rounds. Everything runs with one thread.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def steps(rounds: int, seconds: float) -> dict[str, float]:
 
 
 def resize(rounds: int) -> dict[str, float]:
-    """Return milliseconds for one resize of a 1080p image, and of these in its kernel."""
+    """Return the milliseconds for one resize of a 1080p image, and those spent in its kernel."""
     image = dynamic.as_tensor(np.random.default_rng(0).integers(0, 255, (1080, 1920, 3), np.uint8), layout="HWC")
     kind = operator_class("Resize")
     compute, inside = kind.compute, [0.0]

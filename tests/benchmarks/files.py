@@ -1,11 +1,12 @@
-"""Decoding of files on the CPU: in Penstock, in DALI, and by the libraries that programs call themselves.
+"""Decoding of files on the CPU: in Penstock, in DALI, and by libraries that programs call directly.
 
     python tests/benchmarks/files.py [--images FOLDER] [--filter NAME] [--json FILE]
 
 Needs DALI, OpenCV, Pillow, simplejpeg, PyAV and soundfile in the same environment; torchvision is measured if it is there. A figure is
-milliseconds of processor time for one file, on one thread: the median of interleaved rounds. Each run decodes other files than the one
-before, of other sizes; 16 in all, 8 of formats that take long to write, cut from photographs. Recordings are tones and noise of 1 to
-10 s. The pipelines hold a decoder alone, and get the files' bytes; so do the others, which return arrays in RGB, or of float32.
+milliseconds of processor time for one file, on one thread: the median of interleaved rounds. Each run decodes other files, of other
+sizes, than the run before; there are 16 in all, or 8 of formats that take long to write, cut from photographs. Recordings are tones and
+noise of 1 to 10 s. Pipelines consist of a decoder only, which gets the files' bytes. The libraries get the same bytes, and return
+arrays in RGB, or of float32.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ except ImportError:
 
 FILES, BATCH = 16, 4
 _LARGE_BATCH = 64
-# The batch and the files of formats that take long to write.
+# The batch size and the number of files, for formats that take long to write.
 _SLOW = 2, 8
-# The smallest files, in bytes, that OpenCV, which has no hint of the size, decodes at 1/8.
+# With OpenCV, which cannot choose a scale by itself, files of at least this many bytes are decoded at 1/8, others at 1/2.
 _LARGE_JPEG = 1 << 20
 RATE = 16_000
 _FRAMES, _SIDE = 64, 224
@@ -55,12 +56,12 @@ class Row:
 
     Attributes:
         name: the row's name.
-        make: a file of its number.
+        make: makes a file, by its number.
         work: a function from a module and the encoded files to the output.
         peers: libraries that decode one file.
-        batch: files in each run.
-        count: of files.
-        reason: what bounds Penstock, for the table, where no peer is far behind.
+        batch: the number of files in each run.
+        count: the number of files.
+        reason: what limits Penstock; shown in the table if it is not well ahead of all peers.
     """
 
     name: str
@@ -121,7 +122,7 @@ def _resized(module: Any, files: Any) -> Any:
 
 
 def _reduced(module: Any, files: Any) -> Any:
-    # DALI has no such decoder: it decodes at full size.
+    # DALI's decoder has no such argument, and decodes at full size.
     scale = {"scale": "fast"} if module is MODULES["Penstock"] else {}
     return module.fn.resize(module.fn.decoders.image(files, **scale), size=(_SIDE, _SIDE), antialias=True)
 
@@ -262,7 +263,7 @@ def _seen_by_swscale(module: Any, files: Any) -> Any:
 
 
 def _frames_by_av(interpolation: str) -> Decode:
-    """Return what decodes by PyAV at its best: on one thread, with tables that all frames share."""
+    """Return a function that decodes with PyAV at its best: on one thread, with conversion tables that all frames share."""
 
     def decode(file: np.ndarray) -> Any:
         reformatter = av.video.reformatter.VideoReformatter()
@@ -309,7 +310,7 @@ def sound_rows() -> list[Row]:
 
 
 def video_rows() -> list[Row]:
-    """Return rows of videos: files of H.264, 64 frames, to 224x224."""
+    """Return rows of videos: files of H.264 with 64 frames, decoded to 224 x 224 pixels."""
 
     def make(number: int) -> bytes:
         clip = Clip("libx264", 720, 1280, _FRAMES + number, {"preset": "veryfast", "crf": str(22 + number)})
@@ -332,13 +333,13 @@ def video_rows() -> list[Row]:
 
 
 def _batches(files: Sequence[np.ndarray], size: int) -> Callable[[], list[np.ndarray]]:
-    """Return other files each time; once all have been used, in another order."""
+    """Return a function that returns other files in each call; once all have been used, in another order."""
     order = itertools.cycle(np.random.default_rng(0).permutation(len(files)).tolist() + list(range(len(files))))
     return lambda: [files[next(order)] for _ in range(size)]
 
 
 def candidates(row: Row) -> dict[str, Run]:
-    """Return all that decode the files of a row."""
+    """Return the functions that decode the files of a row, by candidate."""
     files = [np.frombuffer(row.make(number), np.uint8) for number in range(row.count)]
     runs: dict[str, Run] = {}
 

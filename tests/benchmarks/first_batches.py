@@ -1,10 +1,10 @@
-"""Time that new processes wait for their first batch, and for the slowest of the next ones.
+"""How long new processes wait for their first batch, and for the slowest of the next ones.
 
     python tests/benchmarks/first_batches.py [NAME ...] [--batches N] [--gpu]
 
-Each pipeline runs in a separate process, with an empty HOME and cache. The first batch counts from the import of penstock on. Where
-there is a library of compiled kernels, nothing is compiled, and numba is not imported. On a GPU the first batch counts until its
-outputs are on the host, and CUDA's context is made in it; A to E run there.
+Each pipeline runs in a separate process, with an empty HOME and cache. The time of the first batch includes the import of penstock. If
+there is a library of compiled kernels, nothing is compiled, and numba is not imported. On a GPU, where A to E run, the time of the first
+batch includes creating CUDA's context and copying the outputs to the host.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BATCH = 32
 
 
 def encoded(width: int, height: int, count: int) -> list[Any]:
-    """Return JPEGs of noise, unlike one another in size."""
+    """Return JPEGs of noise, of different sizes."""
     import numpy as np
     from PIL import Image
 
@@ -41,7 +41,7 @@ def encoded(width: int, height: int, count: int) -> list[Any]:
 
 
 def pipeline_of(name: str, gpu: bool) -> tuple[Callable[[], Any], dict[str, Any]]:
-    """Return what makes a pipeline, and what this is fed."""
+    """Return a function that makes a pipeline, and the data that the pipeline is fed."""
     import numpy as np
 
     from penstock import fn, pipeline_def
@@ -107,7 +107,7 @@ NAMES = ("A", "B", "C", "D", "E", "digits", "imagenet", "detection", *PRESETS)
 
 
 def measured(name: str, batches: int, gpu: bool) -> dict[str, Any]:
-    """Return what this process, which has just begun, waits for."""
+    """Return how long this process, which has just started, waits for batches."""
     begin = time.perf_counter()
     import penstock.fn
 

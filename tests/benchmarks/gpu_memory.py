@@ -2,8 +2,8 @@
 
     python tests/benchmarks/gpu_memory.py [--batch 128] [--json FILE]
 
-The figure is the memory that the device reports as in use while the process is idle after its runs: the CUDA context,
-the libraries' code and the pools included.
+A figure is the memory that the device reports as in use while the process is idle after its runs, including the CUDA context,
+the libraries' code and memory pools.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def taken() -> int:
 
 
 def held(name: str, batch: int, folder: Path) -> float:
-    """Return the mebibytes that a process running pipeline A holds."""
+    """Return the memory that a process running pipeline A holds, in MiB."""
     before = taken()
     command = [sys.executable, "-c", CHILD, name, str(batch), str(folder)]
     with subprocess.Popen(

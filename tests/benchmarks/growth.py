@@ -2,8 +2,8 @@
 
     python tests/benchmarks/growth.py --picture growth.svg [--json FILE]
 
-Needs DALI in the same environment (`make bench` makes one), for its lines beside ours. Time is wall time for each image, the
-median of several interleaved rounds; memory is what the process holds beyond what it had before, each in a separate process.
+Needs DALI in the same environment (`make bench` makes one), for its lines in the chart. Time is wall time per image, the median of
+several interleaved rounds. Memory is what a process, one for each value, holds beyond what it held before it made the pipeline.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ print(growth.resident_mebibytes() - before)
 
 
 def resident_mebibytes() -> float:
-    """Return the memory of this process that is resident."""
+    """Return the resident memory of this process, in MiB."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 
 
 def held_mebibytes(name: str, series: str, value: float) -> float:
-    """Return the memory that the running pipeline holds in a separate process, beyond its libraries and its input."""
+    """Return the memory that a pipeline running in a separate process holds, in MiB, without libraries and input."""
     command = [sys.executable, "-c", CHILD, name, series, str(value)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent)
     return float(done.stdout.split()[-1])
@@ -99,7 +99,7 @@ def measured(series: str, rounds: int, seconds: float) -> list[dict[str, Any]]:
 
 
 def picture(rows: list[dict[str, Any]], title: str) -> str:
-    """Return the rows as an SVG: time above, memory below, one column for each series; both axes are logarithmic."""
+    """Draw the rows as an SVG: time above, memory below, one column for each series; both axes are logarithmic."""
     width, height, margin = 280, 180, 46
     parts = []
     for column, series in enumerate(SERIES):

@@ -1,9 +1,9 @@
-"""The time that Python takes for a batch on a GPU, without a GPU: its memory has addresses only, and calls do nothing.
+"""The time that Python takes for a batch on a GPU, measured without a GPU: memory consists of addresses, and calls do nothing.
 
     PYTHONPATH=backend .venv-conformance/bin/python tests/benchmarks/host_time.py [--filter A] [--json FILE]
 
-All work on the host is done by one thread: what compiled code does there without Python is counted, too, but for the copies of files
-and of their coded data. Where several pipelines share a process, or a consumer computes in Python, this time bounds them all.
+One thread does all work on the host, so the time of compiled code is counted, too, except for copying files and their coded data. If
+several pipelines share a process, or a consumer computes in Python, this time limits all of them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _FIRST, _ALIGNMENT = 1 << 40, 512
 
 
 class Memory:
-    """An address, which is another's afterwards, as in a pool."""
+    """GPU memory that consists of an address, which is reused later, as in a pool."""
 
     _free: ClassVar[defaultdict[int, list[int]]] = defaultdict(list)
     _end = _FIRST
@@ -64,7 +64,7 @@ class Memory:
 
 
 class Array:
-    """The part of a CuPy array that Penstock uses: all but its elements."""
+    """The part of a CuPy array that Penstock uses, without its elements."""
 
     device = SimpleNamespace(id=0)
     flags = SimpleNamespace(c_contiguous=True)
@@ -82,7 +82,7 @@ class Array:
 
 @cfunc(numbers.int32(*[numbers.uint64] * 11))
 def _told(_a: int, _b: int, _c: int, _d: int, _e: int, _f: int, _g: int, _h: int, _i: int, _j: int, _k: int) -> int:
-    """Return a function of the driver."""
+    """Do nothing, as a function of the driver, and return success."""
     return 0
 
 
@@ -102,7 +102,7 @@ class Kernel:
 
 
 def _module(made: ModuleType) -> Any:
-    """Return the emulated CuPy, without memory and kernels."""
+    """Return an emulated CuPy whose memory and kernels do nothing."""
     held: Any = made
     held.RawModule = lambda **_: SimpleNamespace(get_function=lambda _name: Kernel())
     held.ndarray, held.empty, held.zeros, held.cuda.alloc = Array, Array, Array, Memory
@@ -111,7 +111,7 @@ def _module(made: ModuleType) -> Any:
 
 @contextmanager
 def without_gpu() -> Iterator[None]:
-    """Run pipelines on a GPU that does nothing and decodes all images, inside the context."""
+    """Inside the context, run pipelines on a GPU that does nothing and pretends to decode all images."""
     wait, make = jpeg_gpu.JpegBatch.wait, emulation._module
 
     def decoded(self: jpeg_gpu.JpegBatch) -> list[bool]:
@@ -133,7 +133,7 @@ def without_gpu() -> Iterator[None]:
 
 
 def rows(folder: Path) -> list[Pipeline]:
-    """Return the pipelines with the longest time in Python."""
+    """Return the pipelines that spend most time in Python."""
     big = photographs(folder, BATCH)
     pixels: list[Any] = [Array(IMAGE, np.uint8) for _ in range(BATCH)]
     return [
@@ -163,11 +163,11 @@ def running(row: Pipeline) -> Callable[[], None]:
 
 
 def best_of(run: Callable[[], None], seconds: float) -> float:
-    """Return microseconds of this thread for a batch, at the best of many times."""
+    """Return the shortest time of many that this thread takes for a batch, in microseconds."""
     for _ in range(WARM_UP):
         run()
     best, end = math.inf, time.monotonic() + seconds
-    # The target of copied files already holds those of an earlier batch.
+    # Copies are left out: the target already has the files of an earlier batch.
     with patch.object(blocks, "_copy", lambda *_: None):
         while time.monotonic() < end:
             began = time.thread_time()

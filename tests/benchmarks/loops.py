@@ -2,8 +2,8 @@
 
     python tests/benchmarks/loops.py [--json FILE]
 
-Needs DALI in the same environment (`make bench` makes one). A figure is time, in milliseconds, for one build or one run; the
-median of interleaved rounds. Sources run ahead of the consumer, two batches, as in a training loop.
+Needs DALI in the same environment (`make bench` makes one). A figure is time, in milliseconds, for one build or one run, the
+median of interleaved rounds. Sources run two batches ahead of the consumer, as in a training loop.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def empty(module: Any) -> Callable[[], Any]:
 
 
 def per_sample(shape: tuple[int, ...], parallel: bool) -> Callable[[Any], Callable[[], Any]]:
-    """Return a source that yields one sample at a time: in this process, or in workers."""
+    """Return a row's ``make``, for a source that returns one sample at a time, in this process or in workers."""
     made = np.random.default_rng(0).integers(0, 255, (BATCH, *shape), np.uint8)
 
     def source(info: Any) -> np.ndarray:

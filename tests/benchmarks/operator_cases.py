@@ -24,11 +24,11 @@ from penstock.schema.catalogue import public_operators
 from penstock.schema.examples import Call, shown_calls, why_unswept
 
 Work = Callable[..., Any]
-"""A function from a module (Penstock's or DALI's) and its inputs to outputs."""
+"""A function from a module (Penstock's or DALI's) and the inputs to the outputs."""
 Inputs = list[list[np.ndarray]]
 """A batch: the samples of each input."""
 Peer = Callable[["Libraries"], Callable[..., Any]]
-"""Makes the function that does a sample's work in another library, from its inputs."""
+"""Makes a function that does the same work for one sample in another library."""
 
 BATCH = 8
 RATE = 16000
@@ -36,7 +36,7 @@ MEAN, STD = [123.7, 116.3, 103.5], [58.4, 57.1, 57.4]
 TURN = [0.9, -0.2, 30.0, 0.2, 0.9, -10.0]
 BOX = np.full((5, 5), 0.04, np.float32)
 UNEVEN = np.random.default_rng(0).dirichlet(np.ones(25)).reshape(5, 5).astype(np.float32)
-# Libraries whose functions take tensors; the last dimension of images becomes the first, without a copy.
+# Libraries whose functions take tensors; for them, channels become the first dimension of images, without a copy.
 TENSOR_LIBRARIES = ("torch", "torchvision", "torchaudio")
 _MODULES = {
     "A": "albumentations",
@@ -63,7 +63,7 @@ class Libraries:
 
     def __getattr__(self, name: str) -> Any:
         if _MODULES.get(name, name).startswith("torchvision"):
-            torchvision_functional()  # which makes up for a compiled part that cannot be loaded
+            torchvision_functional()  # imports torchvision even if its compiled part cannot be loaded
         module = importlib.import_module(_MODULES.get(name, name))
         setattr(self, name, module)
         return module
@@ -74,7 +74,7 @@ class Source:
     """Samples for an input.
 
     Attributes:
-        make: makes the sample of a number, with a generator of random numbers.
+        make: makes a sample, from a random generator and the sample's number.
         layout: the layout of all samples.
     """
 
@@ -87,14 +87,14 @@ class Case:
     """A row of the table.
 
     Attributes:
-        operator: its name in `fn`, or "pipeline" for several.
-        title: the call, and its input.
-        sources: its inputs' sources.
-        work: its call.
-        peers: the same work in other libraries, by their names.
+        operator: the operator's name in `fn`, or "pipeline" for several operators.
+        title: the call and its input, as text.
+        sources: the sources of the inputs.
+        work: the call.
+        peers: the same work in other libraries, by library.
         dali: whether DALI's operator of this name takes these arguments.
-        conditionals: whether the pipeline chooses by samples.
-        reason: why the best peer is about as fast, or faster.
+        conditionals: whether the pipeline branches on samples.
+        reason: why the best peer is about as fast as Penstock, or faster.
     """
 
     operator: str
@@ -111,7 +111,7 @@ class Batches:
     """Makes batches, each of new samples; all candidates get the current one.
 
     Attributes:
-        size: samples in a batch.
+        size: the number of samples in a batch.
         inputs: the current batch.
     """
 
@@ -122,7 +122,7 @@ class Batches:
         self.inputs: Inputs = []
 
     def renewed(self) -> Inputs:
-        """Return another batch."""
+        """Make a new batch the current one, and return it."""
         numbers = range(self._made, self._made + self.size)
         self._made += self.size
         return [[source.make(self._rng, number) for number in numbers] for source in self._sources]
@@ -135,7 +135,7 @@ class Batches:
 _COPIES = "a copy, which memory bounds"
 _BATCH = "a batch takes some tens of microseconds of Python, more than a call of the peer's for each sample"
 _UNTRIED = "no attempt yet"
-# The default for all rows of an operator.
+# The default reasons for all rows of an operator.
 _REASONS = {
     "argmax": "columns are compared side by side; NumPy and PyTorch compare them one after the other",
     "audio_resample": "the window is DALI's, value by value: 32 products a sample; ratios that are not simple take three times as long",
@@ -245,7 +245,7 @@ def _canvas() -> np.ndarray:
 
 
 def _about(rng: np.random.Generator, size: int) -> int:
-    """Return an even number within an eighth of a size."""
+    """Return a random even number that differs from a size by at most an eighth."""
     return int(rng.integers(size - size // 8, size + size // 8 + 1)) // 2 * 2
 
 
@@ -256,7 +256,7 @@ def _picture(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
 
 
 def pictures(height: int, width: int, channels: int = 3) -> Source:
-    """Return pictures of about a size."""
+    """Return a source of pictures of about this size."""
 
     def make(rng: np.random.Generator, number: int) -> np.ndarray:
         picture = _picture(rng, _about(rng, height), _about(rng, width))
@@ -300,7 +300,7 @@ def _wav(sound: np.ndarray) -> bytes:
 
 
 def _random(*shape: int, layout: str = "", scale: float = 1) -> Source:
-    """Return random floats; the last dimension is about this long."""
+    """Return a source of random floats; the last dimension is about as long as in ``shape``."""
 
     def make(rng: np.random.Generator, number: int) -> np.ndarray:
         return rng.random((*shape[:-1], _about(rng, shape[-1])), np.float32) * np.float32(scale)
@@ -1494,7 +1494,7 @@ def _answers() -> Iterator[Case]:
 
 
 def _pipelines() -> Iterator[Case]:
-    """Yield several operators in a row, as augmentations are used."""
+    """Yield cases of several operators in a row, as in augmentation pipelines."""
 
     def letterboxed(lib: Libraries, x: np.ndarray) -> np.ndarray:
         scale = min(640 / x.shape[0], 640 / x.shape[1])
@@ -1621,7 +1621,7 @@ def _generated(schema: Schema) -> Case:
 
 
 def _work_of(schema: Schema, call: Call) -> Work:
-    """Return the call in a pipeline of either module."""
+    """Return the work of a call, for either module."""
 
     def work(module: Any, *inputs: Any) -> Any:
         given = {name: _of_module(module, value) for name, value in call.arguments.items()}

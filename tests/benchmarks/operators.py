@@ -1,12 +1,12 @@
-"""Each public operator beside its best peer: a row or more for each, on new samples of new sizes in every batch.
+"""Each public operator compared with its best peer: one or more rows for each, with samples of new sizes in every batch.
 
     make bench-operators [ARGS="--filter resize"]
     OMP_NUM_THREADS=1 PYTHONPATH=backend:tests/parity python tests/benchmarks/operators.py [--gpu] [--filter resize] [--json FILE]
 
-Needs DALI in the same environment, and measures whichever other library is installed. A figure on the CPU is processor time
-of one thread for a sample: the median of rounds in which each candidate runs the same three batches, in random order, of which the
-first is not counted; making them, and turning them into what a library takes (tensors, PIL's images), is not measured. On a GPU
-(where two batches are in flight, and the inputs lie on the GPU) it is time, and DALI is the only peer.
+Needs DALI in the same environment, and measures those of the other libraries that are installed. On the CPU, a figure is the
+processor time of one thread for a sample: the median of rounds, in which the candidates, in random order, run the same three
+batches, the first of which does not count. Making batches, and converting them to what a library takes (tensors, PIL's images), is
+not measured. On a GPU (with two batches in flight, and the inputs on the GPU) a figure is time, and DALI is the only peer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from turns import gpu_ms, headline, in_turns, keep, merge, surroundings
 import penstock
 
 SELF, DALI = "Penstock", "DALI"
-# The first round warms up what the other candidates have displaced from the caches, and is not counted.
+# The first batch of a turn does not count: it brings back to the caches what other candidates have displaced.
 BATCHES_PER_TURN = 3
 LIBRARIES = Libraries()
 
@@ -77,7 +77,7 @@ _CONVERSIONS = {"PIL": _image} | dict.fromkeys(TENSOR_LIBRARIES, _tensor)
 
 
 def measured(case: Case, options: argparse.Namespace) -> tuple[dict[str, float], dict[str, str]]:
-    """Return the milliseconds per sample by candidate, and why other candidates do not run it."""
+    """Return the milliseconds per sample by candidate, and the reasons why other candidates cannot run the case."""
     batches = Batches(case, options.batch)
     batches.inputs = batches.renewed()
     makers: dict[str, Callable[[], Pipeline | Calls]] = {
@@ -131,7 +131,7 @@ def _times(candidate: Pipeline | Calls, batches: Batches, turn: Sequence[Inputs]
 
 
 def measured_on_gpu(case: Case, options: argparse.Namespace) -> tuple[dict[str, float], dict[str, str]]:
-    """Return the times of DALI and Penstock, with inputs that lie on the GPU."""
+    """Return the times of DALI and Penstock, with inputs on the GPU."""
     import cupy
 
     batches = Batches(case, options.batch)

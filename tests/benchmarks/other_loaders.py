@@ -1,4 +1,4 @@
-"""WebDataset's and LitData's loaders, where these are installed, over the samples that `readers.py` reads."""
+"""The loaders of WebDataset and LitData, if they are installed, for the same samples that `readers.py` reads."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import numpy as np
 from PIL import Image
 from turns import Run
 
-# A loader of a folder's samples: from the folder, the kind of contents, and the size of batches.
+# Makes a loader of a folder's samples, from the folder, the kind of contents, and the batch size.
 Loader = Callable[[str, str, int], Run]
 
 
 def pixels_of(encoded: bytes) -> np.ndarray:
-    """Return an image as these loaders' users decode it."""
+    """Decode an image as users of these loaders do."""
     with Image.open(io.BytesIO(encoded)) as image:
         return np.asarray(image.convert("RGB"))
 
@@ -47,7 +47,7 @@ def _litdata(folder: str, kind: str, batch: int) -> Run:
     chunks = f"{folder}/litdata-{kind}"
     if not Path(chunks).exists():
         files = sorted(Path(folder, kind).iterdir())
-        # The library reports its progress on both streams.
+        # The library prints its progress to both streams.
         with _silence():
             litdata.optimize(
                 _sample_of, list(enumerate(map(str, files))), output_dir=chunks, chunk_bytes="16MB", num_workers=1

@@ -2,8 +2,8 @@
 
     python tests/benchmarks/pipelines.py [--gpu] [--images FOLDER] [--json FILE]
 
-Needs DALI in the same environment (`make bench` makes one). On CPU a figure is processor time of all threads for each
-sample, on GPU (where two batches are in flight) time; the median of the rounds.
+Needs DALI in the same environment (`make bench` makes one). A figure is the median of the rounds: on the CPU, of the processor time
+of all threads per sample; on a GPU, with two batches in flight, of the time per sample.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Pipeline:
         work: a function from ``(module, input)`` to the outputs.
         batch: the samples, in host memory.
         layout: the layout of the samples.
-        others: further candidates by name: what makes functions that do the same work on the whole batch.
-        on_gpu: the samples lie on the GPU when the pipeline runs there.
+        others: further candidates, by name: functions that make a function which does the same work for the whole batch.
+        on_gpu: whether the samples are on the GPU if the pipeline runs there.
         consumer_ms: the milliseconds of Python work with each batch before the next is requested.
     """
 
@@ -139,7 +139,7 @@ def nothing(m: Any, data: Any) -> Any:
 
 
 def pillow(batch: Sequence[np.ndarray], threads: int) -> Callable[[], Any]:
-    """Return a typical hand-written loader: Pillow and numpy, over a pool of threads."""
+    """Return a typical hand-written loader: Pillow and numpy, on a pool of threads."""
     pool = ThreadPoolExecutor(threads)
     mean, scale = np.array(MEAN, np.float32), 1 / np.array(STD, np.float32)
 
@@ -155,7 +155,7 @@ def pillow(batch: Sequence[np.ndarray], threads: int) -> Callable[[], Any]:
 
 
 def turbo(batch: Sequence[np.ndarray]) -> Callable[[], Any]:
-    """Return libjpeg-turbo, on one thread."""
+    """Return a function that decodes the batch with libjpeg-turbo, on one thread."""
     import simplejpeg
 
     return lambda: [simplejpeg.decode_jpeg(data, "RGB") for data in batch]
@@ -211,7 +211,7 @@ def rows(folder: Path, threads: int, gpu: bool) -> list[Pipeline]:
 
 
 def by_engine(batch: list[np.ndarray], threads: int) -> dict[str, Callable[[], Run]]:
-    """Return decoding by nothing but the GPU's JPEG engine, which our kernels otherwise replace."""
+    """Return candidates that decode only with the GPU's JPEG engine, which Penstock's kernels otherwise replace."""
 
     def make() -> Run:
         return prepared(MODULES["Penstock"], lambda m, data: decoded(m, data, True, 1.0), [batch], threads, gpu=True)
@@ -220,7 +220,7 @@ def by_engine(batch: list[np.ndarray], threads: int) -> dict[str, Callable[[], R
 
 
 def at_best_load(batch: list[np.ndarray], threads: int) -> dict[str, Callable[[], Run]]:
-    """Give both the part of each batch that DALI's JPEG engine does best with; its default is 0.65."""
+    """Return candidates with the share of each batch for the JPEG engine that is best for DALI, whose default is 0.65."""
 
     def maker(module: Any) -> Callable[[], Run]:
         return lambda: prepared(module, a(True, BEST_LOAD), [batch], threads, gpu=True)

@@ -1,13 +1,13 @@
-"""Presets beside the classes of transformers that they stand for, interleaved in one process.
+"""Presets compared with the classes of transformers that they replace, interleaved in one process.
 
     make bench-presets [ARGS="--json FILE --only qwen"]
 
-From files to tensors: photographs of 1280 x 853 pixels as JPEG, a call with several of them, one thread; and Whisper's features
-of 30 seconds of sound, by torch. A figure is processor time for an image; the least of the rounds.
+From files to tensors: JPEGs of photographs of 1280 x 853 pixels, several in a call, on one thread; and Whisper's features of 30
+seconds of sound, with torch. A figure is processor time per image, the minimum of the rounds.
 
-With --gpu, batches of 32, and time for an image as the clock has it: ours on the GPU, and the class with torchvision in three
-ways, each with all cores: in one process, by a process for each core, whose results are left there, and on the GPU.
-PIL decodes on as many threads as there are cores.
+With --gpu, batches of 32, and wall time per image: Penstock on the GPU, and the class with torchvision in three ways, each with
+all cores: in one process, with a process for each core, whose results stay in that process, and on the GPU. PIL decodes on as many
+threads as there are cores.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _SHAPE = (853, 1280, 3)
 
 
 def photographs(folder: Path | None, count: int) -> list[bytes]:
-    """Return files 1280 wide from a folder, repeated, or generated ones: smooth, with some noise, as large as
-    photographs.
+    """Return files of images 1280 pixels wide, from a folder, repeated if necessary; or generated ones, smooth with some
+    noise, whose files are as large as those of photographs.
     """
     found = []
     for path in sorted(folder.rglob("*.jpg")) if folder else ():
@@ -74,7 +74,7 @@ def _made_up() -> list[bytes]:
 
 
 def candidates(name: str, files: list[bytes]) -> dict[str, Run]:
-    """Return our processor, and transformers' by its libraries."""
+    """Return Penstock's processor, and those of transformers with each of their libraries."""
     configuration = CONFIGURATIONS[name]
     pipeline = preset(configuration, batch_size=COUNT)
     arrays = [np.frombuffer(file, np.uint8) for file in files]
@@ -107,9 +107,7 @@ def _decoded(file: bytes) -> Image.Image:
 
 
 def candidates_on_gpu(name: str, files: list[bytes], processes: Pool) -> dict[str, Run]:
-    """Return ours on the GPU, which decodes a batch while it computes the one before, and transformers' in its three
-    ways.
-    """
+    """Return Penstock on the GPU, which decodes a batch while it computes the one before, and transformers in three ways."""
     import torch
 
     torch.set_num_threads(CORES)
@@ -155,7 +153,7 @@ def _held_processor(name: str) -> Callable[..., Any]:
 
 
 def speech() -> dict[str, Run]:
-    """Return Whisper's features of 30 seconds, as often as there are images."""
+    """Return candidates that compute Whisper's features of 30 seconds of sound, as often as there are images."""
     import transformers
 
     sound = np.random.default_rng(0).normal(0, 0.1, 480_000).astype(np.float32)
@@ -232,7 +230,7 @@ def page_table() -> str:
 
 
 def _ratios(ms: Mapping[str, float]) -> list[str]:
-    """Return how many times faster ours is on a GPU than transformers' on all cores, in the faster way, and on the GPU."""
+    """Return how many times faster Penstock on a GPU is than transformers on all cores, in the faster way, and on the GPU."""
     all_cores = min(ms["one process"], ms["processes"])
     return [f"{theirs / ms['Penstock']:.1f}" for theirs in (all_cores, ms["its GPU path"])]
 
@@ -256,7 +254,7 @@ def _measured(options: argparse.Namespace, files: list[bytes]) -> list[dict[str,
 
 def _measured_on_gpu(options: argparse.Namespace, files: list[bytes]) -> list[dict[str, Any]]:
     rows = []
-    # Before anything uses the GPU, which processes that are forked afterwards could not use.
+    # Fork before anything uses the GPU, as processes that are forked later could not use it.
     with multiprocessing.get_context("fork").Pool(CORES) as processes:
         for name in CONFIGURATIONS:
             if name in (*SMALL, *FAMILIES) or options.only not in name:

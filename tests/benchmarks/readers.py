@@ -2,12 +2,12 @@
 
     python tests/benchmarks/readers.py [--json FILE]
 
-Needs DALI in the same environment (`make bench` makes one). Figures are milliseconds for one batch, of processor time and of
-time: the median of interleaved rounds. Two batches are prefetched, and two threads share the work, as in a training loop; so
-times are a training loop's, and processor time is that of all threads. Data are in the page cache, and kernels are compiled.
+Needs DALI in the same environment (`make bench` makes one). Figures are milliseconds per batch, of processor time of all threads
+and of time: the medians of interleaved rounds. As in a training loop, two batches are prefetched, and two threads share the work.
+Data are in the page cache, and kernels have been compiled.
 
-Where WebDataset and LitData are installed, their own loaders read the same samples, WebDataset from the same shards, in this
-process: their workers would be separate processes, whose time is not seen from here.
+If WebDataset and LitData are installed, their loaders read the same samples, WebDataset from the same shards. They read in this
+process, as the time of their workers, which are separate processes, would not be counted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from turns import Run, cpu_ms, headline, in_turns, keep, wall_ms
 BATCH = 64
 SAMPLES = 512
 _THREADS = 2
-# Runs after which all kernels are compiled: libraries decode the first 5000 recordings.
+# The number of runs to warm up: the first 5000 recordings are decoded by libraries, and then kernels are compiled.
 _BEFORE = 400
 _SIZE = 12_000
 
@@ -46,8 +46,8 @@ class Reading:
     Attributes:
         name: the row's name.
         define: a function from a module and the folder with the data to the outputs.
-        batch: samples in each run.
-        beside: the kind of contents that other loaders read of the same samples; empty: none.
+        batch: the number of samples in each run.
+        beside: the kind of contents that other loaders read from the same samples; empty: no other loaders.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""Resizing with Pillow's arithmetic beside our own resampling, and beside Pillow, interleaved in one process.
+"""Resizing with Pillow's arithmetic compared with Penstock's default, and with Pillow, interleaved in one process.
 
     make bench-resizing [ARGS="--json FILE"]
 
-Images of 1280 x 853 pixels, not compressed; one thread. A figure is processor time for an image; the least of the rounds.
+Uncompressed images of 1280 x 853 pixels, one thread. A figure is processor time per image, the minimum of the rounds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _resizing(size: tuple[int, int], interpolation: types.DALIInterpType, refere
 
 
 def candidates(size: tuple[int, int], name: str, images: list[np.ndarray]) -> dict[str, Run]:
-    """Return both of ours, and Pillow."""
+    """Return Penstock with both kinds of arithmetic, and Pillow."""
     runs: dict[str, Run] = {}
     for who, reference in ((OWN, "dali"), (WITH_PIL, "pil")):
         pipeline: Pipeline = _resizing(size, FILTERS[name], reference)

@@ -1,13 +1,14 @@
-"""Photographs sent to a model on a GPU: images a second, how they are spread over Triton's steps, and answers that are checked.
+"""Photographs sent to a model on a GPU: images a second, how much time Triton's steps take, and a check of answers.
 
     python tests/benchmarks/served_gpu.py [--seconds 3] [--checked 10000] [--only PATTERN] [--beside SETTING] [--json FILE]
     python tests/benchmarks/served_gpu.py --in-process [--seconds 3] [--rounds 3]
 
-Clients are threads of several processes, which send requests that were prepared before and do not look at the answers: on the same
-cores as the server, a client library would take longer than the server does. Every photograph has a size of its own, and requests
-of several images have others each time, so that no batch is like one before.
+Clients are threads of several processes, which send prepared requests and do not look at the answers: they run on the same cores as
+the server, and a client library would take longer than the server. All photographs differ in size, and requests of several images
+have other images each time, so that no batch repeats an earlier one.
 
-At last, requests by HTTP and gRPC, a tenth of them broken files, get answers that are compared with those to the same file alone.
+Finally, requests over HTTP and gRPC, a tenth of them with broken files, get answers that are compared with the answers to the same
+files sent alone.
 Needs tritonclient[grpc] where it runs, and a serving environment.
 """
 
@@ -78,7 +79,7 @@ parameters {{ key: "FORCE_CPU_ONLY_INPUT_TENSORS" value: {{ string_value: "no" }
 
 
 def write_models(folder: Path, instances: int) -> None:
-    """Write the repository: one preprocessing, with answers of floats and of bytes."""
+    """Write the repository: the same preprocessing with outputs of floats and of bytes."""
     for name, kind in ((FLOAT, "FLOAT"), (BYTES, "UINT8")):
         (folder / name / "1").mkdir(parents=True)
         (folder / name / "1" / "pipeline.py").write_text(MODEL.format(name=name, kind=kind, last=LAST[name]))
@@ -152,7 +153,7 @@ class GrpcConnection:
 
 
 def opened(protocol: str, address: str, room: int) -> Any:
-    """Return a connection for prepared requests."""
+    """Return a connection for prepared requests; ``room``: the bytes of memory for an answer."""
     if protocol == "grpc":
         return GrpcConnection(address)
     connection = Connection(address)
@@ -242,7 +243,7 @@ def statistics_of(server: LocalServer, model: str) -> dict[str, float]:
 
 
 def measure(server: LocalServer, pool: Pool, processes: int, row: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Fill in a row."""
+    """Measure a row of requests, and fill in its figures."""
     used = min(processes, row["clients"])
     shares = [len(range(number, row["clients"], used)) for number in range(used)]
     begin = time.time() + 1.0
@@ -297,8 +298,8 @@ def broken(photograph: bytes, number: int) -> bytes:
 
 
 def check(server: LocalServer, requests: int, clients: int = 64) -> Counter[str]:
-    """Send requests at random by HTTP and gRPC, a tenth of them broken, and compare the answers with those of quiet
-    times.
+    """Send random requests over HTTP and gRPC, a tenth of them broken, and compare the answers with those without load; return
+    the number of answers of each kind, right or wrong.
     """
     if not photographs:
         make_photographs(99, 180)
@@ -313,7 +314,7 @@ def check(server: LocalServer, requests: int, clients: int = 64) -> Counter[str]
         try:
             if protocol not in connections:
                 connections[protocol] = opened(protocol, addresses[protocol], size + (1 << 16))
-            # The tensor is at the end of either answer.
+            # The tensor is at the end of the answer in both protocols.
             return bytes(connections[protocol].ask(prepared[protocol][index]))[-size:]
         except Exception as error:
             if connection := connections.pop(protocol, None):
@@ -361,7 +362,7 @@ def check(server: LocalServer, requests: int, clients: int = 64) -> Counter[str]
 
 
 def in_process(seconds: float, rounds: int) -> None:
-    """Print images/s of batches that are run one after the other, and of two in flight, in turns."""
+    """Print images/s with batches one after the other and with two in flight, measured in turns."""
     make_photographs(1, 192)
     files = [np.frombuffer(photograph, np.uint8) for photograph in photographs]
     namespace: dict[str, Any] = {}

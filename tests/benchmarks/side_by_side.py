@@ -16,7 +16,7 @@ import penstock
 
 MODULES = {"DALI": nvidia.dali, "Penstock": penstock}
 Work = Callable[[Any, Any], Any]
-# A batch that an input gets repeatedly, or a function that returns one each time.
+# A batch that an input gets repeatedly, or a function that returns a batch in each call.
 Batches = Sequence[Any] | Callable[[], Sequence[Any]]
 _ORDERS = 64
 

@@ -2,8 +2,8 @@
 
     python tests/benchmarks/small_images.py [--json FILE]
 
-Needs DALI in the same environment (`make bench` makes one). A figure is time: microseconds for a sample, milliseconds for a graph to be
-defined and built; the median of interleaved rounds. Each batch has other pictures than the one before.
+Needs DALI in the same environment (`make bench` makes one). A figure is time, the median of interleaved rounds: microseconds per
+sample, or milliseconds to define and build a graph. Each batch has other pictures than the one before.
 """
 
 from __future__ import annotations

@@ -52,5 +52,5 @@ def test_each_case_runs(case: Case) -> None:
         return case.work(penstock, *inputs)
 
     for output in pipeline().run():
-        # Some operators make several parts of each sample.
+        # Some operators split samples into several parts.
         assert output.made_of(0, BATCH) == (0, len(output))

@@ -1,9 +1,9 @@
-"""Presets with two threads beside one, interleaved in one process.
+"""Presets with two threads compared with one, interleaved in one process.
 
     make bench-threads [ARGS="--json FILE --photographs FOLDER"]
 
-From files to tensors, as `bench-presets`, batches of 48 photographs. Time for an image, and processor time of all threads,
-each the least of the rounds. Other work on the machine takes from the second thread: `chrt -r 10` keeps it off.
+From files to tensors, as in `bench-presets`, in batches of 48 photographs. Figures are the time per image and the processor time of
+all threads, each the minimum of the rounds. Other work on the machine slows the second thread; `chrt -r 10` prevents that.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COUNTS = (1, 2)
 
 
 def measured(name: str, arrays: list[np.ndarray], rounds: int) -> dict[str, Any]:
-    """Return time and processor time for an image, by how many threads there are."""
+    """Return time and processor time per image, by the number of threads."""
     pipelines = [preset(CONFIGURATIONS[name], batch_size=BATCH, num_threads=count) for count in COUNTS]
     times: dict[int, list[tuple[float, float]]] = {count: [] for count in COUNTS}
     for _ in range(rounds):

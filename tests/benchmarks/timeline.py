@@ -2,9 +2,9 @@
 
     python tests/benchmarks/timeline.py [--batch 64] [--served] [--svg FILE]
 
-The host's spans are measured by its clock, those of the GPU between CUDA events on the streams. Decoding of a batch
-lasts from the end of the previous one to its end, by nvImageCodec until the host notices that; a fused resize counts as decoding. The
-other stages begin with their first launch, and end with their last.
+The host's spans are measured by its clock, the GPU's between CUDA events on the streams. Decoding of a batch lasts from the end of
+the previous batch's decoding to its own end or, with nvImageCodec, until the host notices the end; a fused resize counts as decoding.
+Other stages last from their first launch to their last.
 
 With --served, batches run as in a served model: one thread begins a batch while another one completes the previous batch.
 """
@@ -127,7 +127,7 @@ class Recorder:
         if isinstance(part.batch, JpegBatch):
             return found
         span = self._decoding.pop(0)
-        # nvImageCodec may have queued more on its stream.
+        # nvImageCodec may have queued more work on its stream.
         stream = part.streams.decoding if part.streams else cupy.cuda.get_current_stream()
         span.stop = stream.record(cupy.cuda.Event())
         self.spans.append(span)

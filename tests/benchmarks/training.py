@@ -3,8 +3,8 @@
     python tests/benchmarks/training.py [--batch 64] [--json FILE]
 
 Needs DALI, PyTorch for CUDA and torchvision in the same environment. Each step takes a batch of photographs from the iterator for
-PyTorch, and trains in bfloat16. A figure is time for each image, the median of interleaved rounds; without a loader the same
-batch is trained on again and again, so that the difference is what a loader costs the loop.
+PyTorch, and trains in bfloat16. A figure is time per image, the median of interleaved rounds. Without a loader, each step trains on
+the same batch, so the difference is what a loader costs the loop.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOTHING = "no loader"
 
 
 def batches(name: str, batch: int, threads: int, folder: Path) -> Iterator[Any]:
-    """Return the iterator for PyTorch of a library that runs pipeline A."""
+    """Return a library's iterator for PyTorch, over pipeline A."""
     pipeline = pipeline_of(MODULES[name], a(True), [photographs(folder, batch)], threads, gpu=True)
     plugin = importlib.import_module(f"{MODULES[name].__name__}.plugin.pytorch")
     return (step[0]["images"] for step in plugin.DALIGenericIterator(pipeline, ["images"]))
@@ -42,7 +42,7 @@ def constant(batch: int) -> Iterator[Any]:
 
 
 def training(given: Iterator[Any], batch: int) -> Run:
-    """Return one step of training on the next of these batches."""
+    """Return a function that runs one step of training, on the next of these batches."""
     from torchvision.models import resnet18
 
     model = resnet18().cuda().to(memory_format=torch.channels_last)

@@ -38,7 +38,7 @@ PACKAGES = (
     "webdataset",
     "litdata",
 )
-# `git archive` puts the commit here, for machines to which only the files are copied.
+# `git archive` inserts the commit here, for machines to which only the files are copied.
 _ARCHIVED_COMMIT = "$Format:%h$"
 Run = Callable[[], Any]
 
@@ -62,8 +62,8 @@ def wall_ms(run: Run, seconds: float) -> float:
 
 
 def gpu_ms(run: Run, seconds: float, before: int = 4) -> float:
-    """Return milliseconds of time for one run of work on a GPU, whose queues are full at the beginning, after this many
-    runs, and at the end.
+    """Return the milliseconds for one run of work on a GPU, measured while its queues are full: after ``before`` runs, and to
+    the end.
     """
     import cupy
 
@@ -125,7 +125,7 @@ def keep(name: str, rows: list[dict[str, Any]], path: Path | None, **more: Any) 
 
 
 def merge(path: Path, result: Mapping[str, Any], key: Callable[[dict[str, Any]], Any]) -> None:
-    """Put the rows of a later result in the place of those of the same key in a saved one, or at its end; name both runs."""
+    """Replace a saved result's rows by those of a later result with the same keys, append new ones, and name both runs."""
     saved = json.loads(path.read_text(encoding="utf-8"))
     later = {key(row): row for row in result["rows"]}
     saved["rows"] = [later.pop(key(row), row) for row in saved["rows"]] + list(later.values())

@@ -1,9 +1,9 @@
-"""The speed-up of two GPUs over one in one process, in Penstock and in DALI: pipeline A on each.
+"""The speed-up of two GPUs over one, in one process with pipeline A on each, in Penstock and in DALI.
 
     python tests/benchmarks/two_gpus.py [--json FILE]
 
-Needs two GPUs, and DALI in the same environment (`make bench` makes one). No batch is like another. A figure is images a second; both
-GPUs are served from one loop, and from a thread for each.
+Needs two GPUs, and DALI in the same environment (`make bench` makes one). All batches differ. A figure is images a second, with both
+GPUs served from one loop, and with a thread for each.
 """
 
 from __future__ import annotations

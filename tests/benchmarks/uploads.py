@@ -32,7 +32,7 @@ from side_by_side import MODULES, Work, prepared
 from turns import Run, gpu_ms, headline, in_turns, keep
 
 BATCH, STORED = 64, 96
-# More pictures than plans are cached for, each of another size.
+# More pictures than plans are cached, each of another size.
 MANY = 400
 SAMPLE_RATE = 16_000
 BIG, SMALL = (853, 1280), (375, 500)
@@ -81,7 +81,7 @@ def made(make: Callable[[int], np.ndarray], count: int = STORED) -> list[np.ndar
 
 @functools.cache
 def scenes() -> list[Image.Image]:
-    """Return photographs, or something as smooth."""
+    """Return photographs, or generated images that are as smooth."""
     files = [Image.open(path).convert("RGB") for path in sorted(PHOTOGRAPHS.glob("*_1280.jpg"))]
     rng = np.random.default_rng(0)
     noise = (Image.fromarray(rng.integers(0, 255, (60, 90, 3), np.uint8)) for _ in range(16))
@@ -98,7 +98,7 @@ def picture(number: int, height: int, width: int) -> Image.Image:
 
 
 def encoded(kind: str, size: tuple[int, int] = BIG, mode: str = "RGB", **options: Any) -> Callable[[int], np.ndarray]:
-    """Make files of one format."""
+    """Return a function that makes a file of one format, by its number."""
 
     def make(number: int) -> np.ndarray:
         buffer = io.BytesIO()
@@ -125,7 +125,7 @@ JPEG_KINDS: dict[str, Callable[[int], np.ndarray]] = {
 
 
 def in_turn(makers: Sequence[Callable[[int], np.ndarray]]) -> Callable[[int], np.ndarray]:
-    """Make files of several kinds in turn."""
+    """Return a function that makes files of several kinds in turn."""
     return lambda number: makers[number % len(makers)](number)
 
 
@@ -246,7 +246,7 @@ def candidates(row: Row, names: Sequence[str], threads: int, folder: Path) -> di
 
 
 def placed(row: Row) -> list[Any]:
-    """Return a row's samples, where its input has them."""
+    """Return a row's samples, in the memory where the pipeline's input is."""
     if not row.on_gpu:
         return row.store()
     import cupy

@@ -3,8 +3,8 @@
     python tests/benchmarks/video.py [--gpu] [--threads N] [--json FILE]
 
 Needs DALI and PyAV in the same environment. Figures are milliseconds for one batch: the median of interleaved rounds; with
-``--gpu`` the video engine decodes on both sides. Two batches are prefetched, as in a training loop. DALI's CPU has VP9 and
-MJPEG only, and its GPU what the video engine has. Data are in the page cache; the clips are made on the spot.
+``--gpu``, the video engine decodes for both. Two batches are prefetched, as in a training loop. On the CPU, DALI supports only VP9
+and MJPEG, on a GPU what the video engine supports. Data are in the page cache; the benchmark makes the clips itself.
 """
 
 from __future__ import annotations

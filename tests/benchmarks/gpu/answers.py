@@ -24,7 +24,7 @@ from penstock import Pipeline, fn, pipeline_def
 from penstock.data_types import from_numpy_dtype
 
 WARM_UP, ROUNDS, BATCHES = 4, 5, 6
-# A pipeline may read ahead.
+# Two more, as a pipeline may read ahead.
 BATCH_COUNT = WARM_UP + ROUNDS * BATCHES + 2
 RNG = np.random.default_rng(17)
 
@@ -316,7 +316,7 @@ def resized() -> Row:
 
 
 def _pixels(ours: Any, peer: Any) -> str:
-    """Return by how many steps pixels differ."""
+    """Return the largest difference between pixels, as text."""
     worst = 0
     for one, other in zip(ours, peer):
         worst = max(worst, int(abs(one.get().astype(int) - cupy.asarray(other.cuda()).get().astype(int)).max()))
@@ -327,7 +327,7 @@ def _pixels(ours: Any, peer: Any) -> str:
 
 
 def built(row: Row) -> Pipeline:
-    """Return our pipeline, which reads the batches in turn."""
+    """Return Penstock's pipeline, which reads the batches in turn."""
     names = [name for name in row.batches[0] if not name.endswith("_peer")]
     places = {name: "cpu" if isinstance(row.batches[0][name][0], np.ndarray) else "gpu" for name in names}
     batch_size = len(row.batches[0][names[0]])
@@ -358,7 +358,7 @@ def built(row: Row) -> Pipeline:
 
 
 def measured(row: Row) -> str:
-    """Return the row of the table."""
+    """Measure a row; return its line of the table."""
     pipeline, given, note = built(row), iter(row.batches), ""
     stream = pipeline.executor.stream
     for number in range(WARM_UP):

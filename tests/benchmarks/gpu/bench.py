@@ -2,12 +2,12 @@
 
     PYTHONPATH=backend python tests/benchmarks/gpu/bench.py [--filter resize] [--json results.json]
 
-Each row is a pipeline whose input lies on the GPU, timed in a loop as a consumer would run it. *host* is the time in
-which the pipeline's thread has launched all of a batch's work, *GPU* the time from one event behind a batch to the next
-once the GPU is kept busy; the slower of the two is what a consumer sees. *bandwidth* counts the bytes of input and
-output once, as a fraction of what a copy on this device reaches.
+Each row is a pipeline whose input is on the GPU, timed in a loop as a consumer would run it. *host* is the time that the
+pipeline's thread takes to launch all of a batch's work; *GPU* is the time from one batch's end to the next one's, by events,
+while the GPU is kept busy; the slower of the two is what a consumer sees. *bandwidth* counts the bytes of input and output
+once, as a fraction of what a copy on this device reaches.
 
-Batches of encoded photographs are decoded, too, where nvImageCodec is installed and `../shared/data` has some.
+Batches of encoded photographs are decoded, too, if nvImageCodec is installed and there are photographs in `../shared/data`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Case:
     Attributes:
         name: the row's name.
         shape: each image's shape.
-        batch_size: images.
+        batch_size: the number of images in a batch.
         define: a function from the node of images to the outputs.
         dtype: the images' dtype.
     """
@@ -117,7 +117,7 @@ def cases() -> Iterator[Case]:
 
 
 def copy_bandwidth() -> float:
-    """Return bytes read and written in a second by a copy on the device."""
+    """Return the bytes that a copy on the device reads and writes per second."""
     source = cupy.empty(1 << 30, np.uint8)
     target = cupy.empty_like(source)
     start, stop = cupy.cuda.Event(), cupy.cuda.Event()
@@ -132,7 +132,7 @@ def copy_bandwidth() -> float:
 
 
 def built(case: Case) -> tuple[Pipeline, list[Any]]:
-    """Return the pipeline, and the batch that it runs on again and again."""
+    """Return the pipeline, and the batch that is its input in each run."""
     rng = np.random.default_rng(0)
     images = [cupy.asarray(rng.integers(0, 255, case.shape).astype(case.dtype)) for _ in range(case.batch_size)]
 
@@ -147,7 +147,7 @@ def built(case: Case) -> tuple[Pipeline, list[Any]]:
 
 
 def timed(case: Case) -> Timing:
-    """Run the case until it is warm, and then for some rounds; the medians of the rounds."""
+    """Warm a case up, and run it for some rounds; return the medians of the rounds."""
     pipeline, images = built(case)
     executor = pipeline.executor
     hosts, devices = [], []
@@ -173,8 +173,8 @@ def timed(case: Case) -> Timing:
 
 
 def decoding(batch_size: int) -> Timing | None:
-    """Return the pipeline from encoded photographs to a classifier's input; None where there is no decoder or no
-    photograph.
+    """Return the times of the pipeline from encoded photographs to a classifier's input; None without a decoder or
+    photographs.
     """
     files = sorted(PHOTOGRAPHS.glob("*.jpg")) + sorted(PHOTOGRAPHS.glob("*.jpeg"))
     if not files or importlib.util.find_spec("nvidia.nvimgcodec") is None:

@@ -9,9 +9,9 @@ Encoded photographs over HTTP into the model `imagenet_preprocess`, against the 
 - Pillow:   Pillow and numpy in a plain Python model, in one process and in one for each core;
 - floor:    a Python model that answers at once with an output of the same size.
 
-The candidates take turns, several rounds each, so that whatever else the machine does meets them alike; each number is
-the median of the rounds. Processor time is that of Triton and its models; the load generator's is not in it, but runs
-on the same cores.
+The candidates take turns, several rounds each, so that other load on the machine affects all of them; each number is the
+median of the rounds. Processor time is that of Triton and its models, without the load generator's, which runs on the same
+cores.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Candidate:
         return statistics.median(load.throughput for load, _ in self.rounds[clients])
 
     def latency(self, clients: int, percent: float) -> float:
-        """Return milliseconds that this many percent of the requests stay within."""
+        """Return the latency, in milliseconds, below which this percentage of requests stays."""
         return 1e3 * statistics.median(load.percentile(percent) for load, _ in self.rounds[clients])
 
     def processor(self, clients: int) -> float:
@@ -97,7 +97,7 @@ class Candidate:
 
 
 def write_models(folder: Path, dali: Environment | None) -> list[Candidate]:
-    """Write the other candidates' models into a repository; return all candidates, ours first."""
+    """Write the other candidates' models into a repository; return all candidates, Penstock first."""
     export_model(ROOT / "pipelines" / f"{OURS}.py", folder / OURS)
     export_model(HERE / "models" / "passing.py", folder / "passing")
     _write_python(folder / "pillow", "pillow.py", IMAGE_CONFIG)
@@ -143,7 +143,7 @@ def encoded_images(folder: Path | None) -> tuple[list[bytes], str]:
 
 
 def _generated(seed: int) -> bytes:
-    """Return a JPEG with detail at all scales, as photographs have it."""
+    """Return a JPEG with detail at all scales, like a photograph."""
     import io
 
     from PIL import Image
@@ -164,7 +164,7 @@ def _generated(seed: int) -> bytes:
 
 
 def measure(server: LocalServer, candidates: Sequence[Candidate], images: Sequence[bytes], options: Any) -> float:
-    """Fill in the candidates' rounds; return how many cores other programs were using meanwhile."""
+    """Measure the candidates' rounds; return how many cores other programs used meanwhile."""
     requests = {one.model: [image_request(one.model, image) for image in images] for one in candidates}
     for candidate in candidates:
         for clients in options.clients:
@@ -194,9 +194,7 @@ def largest_difference(server: LocalServer, first: str, second: str, images: Seq
 
 
 def own_cost(server: LocalServer, requests: int = 200) -> dict[str, float]:
-    """Return microseconds that Triton spends in a model that passes four numbers on: written plainly, and as a
-    pipeline.
-    """
+    """Return the microseconds that Triton spends in models that pass four numbers on: a plain Python model, and a pipeline."""
     found: dict[str, list[float]] = {"identity_numbers": [], "passing": []}
     for _ in range(10):
         for model, values in found.items():
@@ -204,14 +202,12 @@ def own_cost(server: LocalServer, requests: int = 200) -> dict[str, float]:
             put_load(server.http_url, [numbers_request(model)], 1, count=requests)
             after = _compute(server, model)
             values.append((after[0] - before[0]) / (after[1] - before[1]) / 1e3)
-    # The least disturbed run: the result is a difference of small numbers.
+    # Use the least disturbed run, as differences of these small numbers are reported.
     return {model: min(values) for model, values in found.items()}
 
 
 def pipeline_cost(runs: int = 200) -> float:
-    """Return the microseconds that one run of the pipeline which passes four numbers on takes by itself, without
-    Triton.
-    """
+    """Return the microseconds that a run of the pipeline that passes four numbers on takes without Triton."""
     settings = {"num_threads": CORES, "prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
     pipeline = load_pipeline(HERE / "models" / "passing.py", **settings)
     pipeline.build()
@@ -229,14 +225,14 @@ def pipeline_cost(runs: int = 200) -> float:
 
 
 def _compute(server: LocalServer, model: str) -> tuple[int, int]:
-    """Return Triton's counts of inferences, and their nanoseconds."""
+    """Return Triton's count of inferences, and the nanoseconds that they took."""
     with urllib.request.urlopen(f"http://{server.http_url}/v2/models/{model}/stats", timeout=10) as answer:
         (stats,) = json.load(answer)["model_stats"]
     return stats["inference_stats"]["compute_infer"]["ns"], stats["inference_stats"]["compute_infer"]["count"]
 
 
 def memory(server: LocalServer, images: Sequence[bytes], counts: Sequence[int]) -> list[tuple[int, int]]:
-    """Return resident memory of the server and its models after this many requests."""
+    """Return the resident memory of the server and its models after each number of requests."""
     requests, sent, found = [image_request(OURS, image) for image in images], 0, []
     for count in counts:
         put_load(server.http_url, requests, 16, count=count - sent)
@@ -245,7 +241,7 @@ def memory(server: LocalServer, images: Sequence[bytes], counts: Sequence[int]) 
     return found
 
 
-# -- telling ---------------------------------------------------------------------------------------------------------
+# -- reporting -------------------------------------------------------------------------------------------------------
 
 
 def show_speed(candidates: Sequence[Candidate], clients: int) -> None:

@@ -1,4 +1,4 @@
-"""Photographs sent to a model on a GPU by gRPC, by many clients.
+"""Photographs sent to a model on a GPU over gRPC, by many clients.
 
     python tests/benchmarks/serving/by_grpc.py [--clients 32] [--model-host native] [--cores 16] [--json FILE]
 
@@ -32,7 +32,7 @@ from penstock.serving.server import LocalServer
 
 
 def asked(address: str, images: Sequence[bytes], clients: int, begin: float, end: float) -> list[float]:
-    """Return the seconds of each request of some clients that was answered between two times of the system's clock."""
+    """Run clients; return the latency, in seconds, of each request that was answered between two times of the system's clock."""
     import numpy as np
     from tritonclient.grpc import InferenceServerClient, InferInput, InferRequestedOutput
 
@@ -64,7 +64,7 @@ def asked(address: str, images: Sequence[bytes], clients: int, begin: float, end
 
 
 def split_cores(count: int) -> tuple[set[int], set[int]]:
-    """Return the cores of the server, and those of its clients; 0: all are those of both."""
+    """Return the cores of the server and those of its clients; if ``count`` is 0, both have all cores."""
     cores = sorted(os.sched_getaffinity(0))
     return (set(cores[:count]), set(cores[count:])) if count else (set(cores), set(cores))
 
@@ -110,7 +110,7 @@ def main() -> None:
                         "p99 ms": 1e3 * took[int(len(took) * 0.99)],
                     }
                 )
-    # The first round is for warming up.
+    # The first round is a warm-up.
     rows = rows[1:]
     print(headline())
     print(f"{options.clients} clients in {options.processes} processes, {options.model_host}; {source}")

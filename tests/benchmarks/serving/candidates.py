@@ -1,4 +1,4 @@
-"""Ways to answer the same requests, which take turns: a server's, and its clients', which are processes of their own on the same cores."""
+"""Measures several ways to answer the same requests, which take turns; clients are separate processes on the server's cores."""
 
 from __future__ import annotations
 

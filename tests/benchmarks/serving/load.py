@@ -1,4 +1,4 @@
-"""A lightweight load generator: prepared requests over persistent connections, one thread each."""
+"""A lightweight load generator: sends prepared requests over persistent connections, with a thread for each."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def numbers_request(model: str) -> bytes:
 
 
 class Connection:
-    """A persistent HTTP connection that sends prepared requests and reads the answers into the same memory every time."""
+    """A persistent HTTP connection that sends prepared requests and always reads the answers into the same memory."""
 
     def __init__(self, address: str) -> None:
         host, port = address.rsplit(":", 1)
@@ -157,7 +157,7 @@ class Measurement:
 
     Attributes:
         seconds: the seconds from the first request to the last answer.
-        latencies: each request's latencies, in seconds.
+        latencies: each request's latency, in seconds.
     """
 
     seconds: float = 0.0
@@ -169,7 +169,7 @@ class Measurement:
         return len(self.latencies) / self.seconds
 
     def percentile(self, percent: float) -> float:
-        """Return the latency in seconds that this many percent of the requests stay within."""
+        """Return the latency, in seconds, below which this percentage of requests stays."""
         ordered = sorted(self.latencies)
         return ordered[min(len(ordered) - 1, math.ceil(len(ordered) * percent / 100))]
 
@@ -177,7 +177,7 @@ class Measurement:
 def put_load(
     address: str, requests: Sequence[bytes], clients: int, seconds: float = math.inf, count: int | None = None
 ) -> Measurement:
-    """Keep a server busy: each client sends the next request when the last is answered.
+    """Keep a server busy: each client sends its next request when the last one is answered.
 
     Args:
         address: host:port of HTTP.

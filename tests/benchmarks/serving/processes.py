@@ -11,7 +11,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def tree(root: int) -> list[int]:
-    """Return a process and all below it."""
+    """Return the ids of a process and all its descendants."""
     parents = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -25,7 +25,7 @@ def tree(root: int) -> list[int]:
 
 
 def cpu_seconds(root: int) -> float:
-    """Return processor time that a process and all below it have used, to the nanosecond."""
+    """Return the processor time that a process and its descendants have used, in seconds, with a resolution of nanoseconds."""
     return sum(map(_cpu_seconds, tree(root)))
 
 
@@ -42,7 +42,7 @@ def resident_bytes(root: int) -> int:
 
 
 def busy_seconds() -> float:
-    """Return processor time that the whole machine has used since it started."""
+    """Return the processor time that the whole machine has used since it started, in seconds."""
     user, nice, system, _, _, irq, soft = map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:8])
     return (user + nice + system + irq + soft) / _TICKS
 

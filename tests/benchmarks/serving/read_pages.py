@@ -1,4 +1,4 @@
-"""Photographed pages read by two networks: in one request to a pipeline, by clients that call both, and by a Python model that does (BLS).
+"""Photographed pages read by two networks: called by a pipeline in one request, by clients, or by a Python model (BLS).
 
     python tests/benchmarks/serving/read_pages.py
 
@@ -134,7 +134,7 @@ def two_models(address: str, folder: Path, together: bool) -> Answer:
 
 
 def networks_alone(folder: Path, pages: Sequence[bytes]) -> Answer:
-    """Return what runs both networks on images and lines that were prepared before."""
+    """Return a function that runs both networks on images and lines that were prepared before."""
     import cv2
     import onnxruntime
     from paddle_ocr import PageReader

@@ -6,9 +6,9 @@ Both servers run from the same environment, both are up all the time, and take t
 rounds. Memory and start-up are those of a separate server. Real DALI in a plain Python model, which runs in a stub in
 both servers, has separate rows.
 
-One instance beside two tells whether instances wait for each other, for the GIL say. On two cores nothing else may take
-much of the second one then: requests and answers go by way of shared memory, so clients and Triton's HTTP server cost a
-tenth of a millisecond for each request, and no bytes are sent.
+Comparing one instance with two shows whether instances wait for each other, e.g. for the GIL. On a machine with two cores, nothing
+else may then take much of the second core: tensors are in shared memory, so that clients and Triton's HTTP server take only a tenth
+of a millisecond for each request.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Case:
         model: the model that requests go to.
         requests: the requests to send, in turn.
         clients: how many are in flight.
-        images: images sent and answered through shared memory, instead of ``requests``.
+        images: images that are sent and answered through shared memory, instead of ``requests``.
         rates, costs, medians, tails: requests/s, processor milliseconds per request, and p50 and p99 in milliseconds, of
             each round, by way.
     """
@@ -132,7 +132,7 @@ def write_gpu_models(folder: Path, instances: int = 1) -> None:
         header = "from penstock import fn, pipeline_def, types\nfrom penstock.plugin.triton import autoserialize\n\n"
         (folder / name / "1" / "pipeline.py").write_text(header + source)
         (folder / name / "config.pbtxt").write_text('backend: "penstock"\nmax_batch_size: 64\n' + ON_GPU % instances)
-    # Encoded images of different lengths come as byte strings.
+    # Encoded images differ in length, so they are sent as byte strings.
     with (folder / "pixels" / "config.pbtxt").open("a") as config:
         config.write('input [ { name: "encoded_image" data_type: TYPE_STRING dims: [ 1 ] } ]\n')
     (folder / "staged" / "1").mkdir(parents=True)
