@@ -1,4 +1,4 @@
-"""Calls of processors as programs make them: images in other forms, further arguments, attributes set before."""
+"""Calls of processors as in programs: images in several forms, further arguments, and attributes that are set before."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COUNT, _MOST, _SHAPE = 3, 90, (50, 60)
 
 
 def forms(tensor: Callable[[np.ndarray], Any]) -> dict[str, Any]:
-    """Return images in the forms that words name; `tensor` makes a tensor of an array, or leaves it."""
+    """Return images in several forms, by the forms' names; `tensor` converts an array to a tensor, or returns it."""
     images = [picture.image for picture in pictures(_COUNT, _MOST)]
     arrays = [np.asarray(image) for image in images]
     batch = np.stack([np.asarray(image.resize(_SHAPE)) for image in images])
@@ -74,8 +74,8 @@ _ASSIGNED: tuple[dict[str, object], ...] = (
     {"resample": 2},
     {"quality": 9},
 )
-"""Attributes that are set after a processor is made."""
-# Calls where transformers' class fails, and images are processed: arrays of images by LLaVA-OneVision's and ViViT's,
+"""Attributes that are set after a processor is constructed."""
+# Processors that process images for calls where transformers' class fails: arrays of images by LLaVA-OneVision's and ViViT's,
 # tensors by Emu3's, sizes assigned to Llama 3.2's, images of one row by Video-LLaVA's.
 BEYOND = ("onevision-small", "mllama-small", "emu3-small", "vivit-small", "video-llava-image-small")
 
@@ -87,7 +87,7 @@ def _calls(tensor: Callable[[np.ndarray], Any]) -> list[tuple[str, Any, Mapping[
 
 
 def recorded_calls(name: str, backend: str) -> str:
-    """Return the results of transformers' processor for each call, in their order."""
+    """Return the results of transformers' processor for the calls, in order."""
     import torch
 
     def result(images: Any, arguments: Mapping[str, object], assigned: Mapping[str, object]) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _without_types(configuration: Mapping[str, object]) -> dict[str, object]:
 
 
 def wrong_calls(name: str, backend: str, recorded: str) -> list[str]:
-    """Return the calls for which our processor gives something else than transformers', or something where that fails."""
+    """Return the calls for which Penstock's processor returns another result than transformers', or one where that fails."""
     processor = ImageProcessor(CONFIGURATIONS[name], backend=backend)
 
     def assigned(values: Mapping[str, object]) -> Mapping[str, Any]:
@@ -137,7 +137,7 @@ def wrong_calls(name: str, backend: str, recorded: str) -> list[str]:
 
 
 def taken(name: str, backend: str) -> dict[str, bool]:
-    """Return whether a form is accepted, by its word."""
+    """Return whether each form is accepted, by its name."""
     processor = ImageProcessor(CONFIGURATIONS[name], backend=backend)
     given = forms(np.asarray)
     return {form: digest(partial(processor, images, return_tensors="np")) != REFUSED for form, images in given.items()}

@@ -1,11 +1,10 @@
-"""All image, video and sound processors of the installed transformers: the presets that equal them, and those without a
-preset.
+"""Compares all image, video and sound processors of the installed transformers with presets, and lists those without a preset.
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/classes.py [--write] [--only NAME]
 
-Each processor of transformers is made with its default settings, and the output of its `save_pretrained` is read. It
-processes pictures (tiny, odd and slender ones, of RGB, grey and with alpha), videos or sounds, and so does the
-processor of `penstock.plugin.transformers`. The table also lists the classes that are new since it was last written.
+Each processor of transformers is made with its default settings, and `penstock.plugin.transformers` makes one from the output of
+its `save_pretrained`. Both process pictures (tiny, odd and slender ones, in RGB, grey and with alpha), videos or sounds. The table
+also lists the classes that are new since it was last written.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ class Row(NamedTuple):
 
 
 def main() -> None:
-    """Compare, print a line for each class and the table, and, with --write, keep both."""
+    """Compare; print a line for each class and the table; with --write, save both."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="keep the table, in the docs, and the names of classes")
     parser.add_argument("--only", action="append", help="classes whose names begin so")
@@ -120,7 +119,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def classes() -> Iterator[Class]:
-    """Yield the classes of models, without variants for PIL."""
+    """Yield the processor classes of models, without their variants for PIL."""
     torchvision_functional()
     import transformers
 
@@ -128,7 +127,7 @@ def classes() -> Iterator[Class]:
     types = _model_types()
     for name in dir(transformers):
         if name.endswith(("ImageProcessor", "VideoProcessor", "FeatureExtractor")):
-            # transformers defines placeholders for classes that need a missing library in other modules.
+            # For classes that need a missing library, transformers has placeholders, which are defined in other modules.
             found = _MODEL.fullmatch(getattr(transformers, name).__module__)
             if found:
                 kind, key, _ = _KINDS[found[1]]
@@ -154,7 +153,7 @@ def _model_types() -> Mapping[str, set[str]]:
 
 
 def is_followed(name: str, key: str) -> bool:
-    """Return whether there is a family for a class of transformers, perhaps with other settings than its defaults."""
+    """Return whether presets support a class of transformers, perhaps only with other settings than its defaults."""
     try:
         read_configuration({key: name})
     except PresetError as error:
@@ -178,7 +177,7 @@ def saved_configuration(processor: Any, key: str) -> dict[str, Any]:
 
 
 def made(each: Class) -> Any:
-    """Return a processor of a class of transformers, with its default settings or those that are needed."""
+    """Return a processor of a class of transformers, with its default settings, or others if it needs them."""
     import transformers
 
     return getattr(transformers, each.name)(**NEEDED.get(each.name, {}))
@@ -215,7 +214,7 @@ def _verdict(each: Class) -> tuple[str, str]:
 
 
 def results_of_cases(processor: Any, kind: str, tensors: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield a processor's result in each case, without cases that it refuses."""
+    """Yield the name and the result of each case that a processor does not refuse."""
     for what, given, call in CASES[kind](processor):
         np.random.seed(0)
         try:
@@ -227,7 +226,7 @@ def results_of_cases(processor: Any, kind: str, tensors: str) -> Iterator[tuple[
 
 
 def arguments_of(processor: Any, call: Mapping[str, object]) -> dict[str, object]:
-    """Return the arguments of a call that a class accepts."""
+    """Return those arguments of a call that a class accepts."""
     parameters = inspect.signature(processor.__call__).parameters.values()
     names = {each.name for each in parameters}
     takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
@@ -235,7 +234,7 @@ def arguments_of(processor: Any, call: Mapping[str, object]) -> dict[str, object
 
 
 def _of_case(theirs: Any, ours: Any, given: Any, call: Mapping[str, object]) -> tuple[str, str]:
-    """Return the verdict about one call; a failure of transformers' processor decides nothing."""
+    """Return the verdict about one call; calls for which transformers' processor fails do not count."""
     # A class's random choice is the first one after this seed.
     np.random.seed(0)
     try:
@@ -253,7 +252,7 @@ def _of_case(theirs: Any, ours: Any, given: Any, call: Mapping[str, object]) -> 
 _OTHER_COLOURS = ("grey", "alpha")
 
 
-# -- what they are given -----------------------------------------------------------------------------------------------
+# -- inputs ------------------------------------------------------------------------------------------------------------
 
 
 def _noise(height: int, width: int, mode: str, seed: int = 0) -> Image.Image:

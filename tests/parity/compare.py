@@ -1,4 +1,4 @@
-"""`make parity`: random cases against the real libraries, and a table of the results.
+"""`make parity`: compares random cases with the real libraries, and prints a table of the results.
 
 The table becomes the data of `penstock.parity` with --write.
 """
@@ -27,7 +27,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "same-pixels.md"
 
 
 def main() -> int:
-    """Compare; the number of cases that differ is the exit status."""
+    """Run all comparisons; return the number of cases that differ, the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000, help="for all libraries that resize together")
     parser.add_argument("--most", type=int, default=4000, help="pixels of a side")
@@ -151,7 +151,7 @@ def _opencv_functions(count: int, seed: int) -> Iterator[Comparison]:
 
 
 def _transformed(count: int, seed: int) -> Iterator[Comparison]:
-    """Transform against torchvision's, after the same seed."""
+    """Compare transforms with torchvision's, after the same seed."""
     torchvision_functional()
     sys.path.insert(0, str(Path(__file__).parents[1] / "plugin" / "torchvision"))
     from beside import GROUPS, MAKE, comparable, difference, outcome, size_of, theirs
@@ -172,7 +172,7 @@ def _transformed(count: int, seed: int) -> Iterator[Comparison]:
 
 
 def _keep(found: list[Comparison]) -> None:
-    """Replace the rows of the comparisons that were made."""
+    """Replace the table's rows of these comparisons."""
     asked, compared = {row.library for row in found}, {(row.library, row.what): row for row in found}
     rows = json.loads(FILE.read_text()) if FILE.exists() else []
     for place, row in enumerate(rows):
@@ -183,7 +183,7 @@ def _keep(found: list[Comparison]) -> None:
     FILE.write_text("[\n" + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n]\n")
     measured.cache_clear()
     for library in asked:
-        # A table is what stands between a comment that names the library and the next heading.
+        # A table begins at a comment that names the library, and ends at the next heading.
         head, _, rest = PAGE.read_text().partition(f"<!-- {library} -->\n")
         _, heading, tail = rest.partition("\n#")
         PAGE.write_text(f"{head}<!-- {library} -->\n{table(library)}\n{heading}{tail}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# Classes whose default settings no preset follows, or that need more.
+# The settings of classes whose defaults no preset supports, or which cannot be made with the defaults alone.
 NEEDED: dict[str, dict[str, object]] = {
     "LlavaNextImageProcessor": {"size": {"shortest_edge": 336}, "crop_size": {"height": 336, "width": 336}},
     "LayoutLMv2ImageProcessor": {"apply_ocr": False},
@@ -25,7 +25,7 @@ NEEDED: dict[str, dict[str, object]] = {
         }
     },
 }
-# With models' usual sizes, and small ones, for recorded results.
+# Configurations with models' usual sizes, and with small sizes, for recorded results.
 CONFIGURATIONS: dict[str, Mapping[str, object]] = {
     "clip": {"image_processor_type": "CLIPImageProcessor", "size": 224, "crop_size": 224},
     "clip-old": {"feature_extractor_type": "CLIPFeatureExtractor", "size": 32, "crop_size": 27, "do_resize": True},
@@ -911,4 +911,4 @@ SOUNDS: dict[str, Mapping[str, object]] = {
     },
     "gemma4-unified": {"feature_extractor_type": "Gemma4UnifiedAudioFeatureExtractor"},
 }
-"""Sounds whose values are moved and not computed, so that they are the same on every machine."""
+"""Configurations for sounds whose values are copied, not computed, so that results are the same on every machine."""

@@ -1,10 +1,10 @@
-"""Distances of features of sound from their definition: those of transformers, in single precision, and of presets.
+"""How far features of sound are from their definition: those of transformers, in single precision, and those of presets.
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/definitions.py [--write] [--only NAME]
 
-A class of transformers whose sums or Fourier transforms are PyTorch's gives other last digits on another processor, so
-none can be equalled to the bit. Its definition is the result of the same code in double precision. A preset must be no
-farther from that than the class. The class is also compared with itself, with the instructions of older processors
+A class of transformers whose sums or Fourier transforms PyTorch computes returns other last digits on other processors, so presets
+cannot return the same bits. Its definition is the result of the same code in double precision, and a preset must not be farther
+from that than the class. The class is also compared with its own results with the instructions of older processors
 (`ATEN_CPU_CAPABILITY`, `MKL_CBWR`).
 """
 
@@ -30,7 +30,7 @@ Results = Mapping[str, Mapping[str, Any]]
 
 
 class Distances(NamedTuple):
-    """The largest differences over all cases, of features.
+    """The largest differences between features, over all cases.
 
     Attributes:
         of_class: the difference of the class from its definition.
@@ -44,12 +44,12 @@ class Distances(NamedTuple):
 
     @property
     def is_as_exact(self) -> bool:
-        """Return whether the preset is no farther from the definition than the class in transformers."""
+        """Whether the preset is no farther from the definition than the class of transformers."""
         return self.of_preset <= self.of_class
 
 
 def results(processor: Any, tensors: str) -> dict[str, dict[str, Any]]:
-    """Return a processor's result in each case, without cases that it refuses."""
+    """Return a processor's results by case, without the cases that it refuses."""
     from classes import results_of_cases
 
     return dict(results_of_cases(processor, "sounds", tensors))
@@ -68,7 +68,7 @@ def distances(each: Any) -> Distances:
 
 
 def apart(one: Results, other: Results) -> float:
-    """Return the largest difference of features that both have."""
+    """Return the largest difference between features that both have."""
     return max(
         (_difference(one[what][name], value) for what, name, value in _features(other) if what in one), default=0.0
     )
@@ -104,7 +104,7 @@ def _of_older_processors(names: Sequence[str]) -> dict[str, Results]:
 
 
 def main() -> None:
-    """Print a table, and with --write, keep it in the docs."""
+    """Print a table; with --write, write it to the docs."""
     from classes import PAGE, classes, compared, made
 
     parser = argparse.ArgumentParser(description=__doc__)

@@ -18,7 +18,7 @@ VERSIONED = {
 
 
 def versions(library: str) -> str:
-    """Return the installed releases of a library, and of the libraries that it computes with."""
+    """Return the installed versions of a library, and of the libraries that it computes with, as text."""
     return ", ".join(f"{name} {version(name)}" for name in VERSIONED[library])
 
 
@@ -30,7 +30,7 @@ def torchvision_functional() -> Any:
     try:
         import torchvision  # noqa: F401
     except RuntimeError:
-        # Its compiled part needs a PyTorch for CUDA. No transform uses that, but its operators must be declared.
+        # torchvision's compiled part needs a PyTorch for CUDA. No transform uses it, but its operators must be declared.
         library = torch.library.Library("torchvision", "FRAGMENT")
         for name in ("nms", "qnms"):
             library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")

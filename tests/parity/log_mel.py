@@ -1,4 +1,4 @@
-"""Log-mel spectrograms as recipes in pipelines, and the results of librosa and torchaudio, recorded for the tests.
+"""Recipes for log-mel spectrograms in pipelines; as a program, records the results of librosa and torchaudio for the tests.
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/log_mel.py
 

@@ -1,10 +1,9 @@
-"""Additions of the installed release of transformers to the recorded one: classes, model types, and settings of
-classes.
+"""Lists what the installed release of transformers adds to the recorded one: classes, model types, and settings of classes.
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/new_release.py [--write]
 
-It computes nothing, so it takes seconds; `classes.py` compares values. Of each new class, it tells whether a preset follows it, and of
-each new setting of a class that presets follow, whether they know it.
+It takes only seconds, as it processes nothing; `classes.py` compares results. For each new class, it prints whether a preset supports
+it; for each new setting of a supported class, whether presets know the setting.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def added(before: Release, now: Release, known: Mapping[str, frozenset[str] | No
 
     Args:
         before, now: the recorded release and the installed one.
-        known: the settings that presets know of each class, or None where no preset follows it.
+        known: the settings of each class that presets know; None for a class that no preset supports.
     """
     for name in sorted(before.keys() - now.keys()):
         yield f"gone: {name}"
@@ -69,14 +68,14 @@ def added(before: Release, now: Release, known: Mapping[str, frozenset[str] | No
 
 
 def known_to_presets(each: Class) -> frozenset[str] | None:
-    """Return the settings that presets know of a class, or None where no preset follows it."""
+    """Return the settings of a class that presets know; None if no preset supports it."""
     if not is_followed(each.name, each.key):
         return None
     configuration: dict[str, Any] = {each.key: each.name}
     try:
         return known_settings(read_configuration(configuration))
     except PresetError:
-        # No preset follows its default settings.
+        # Presets do not support its default settings.
         return frozenset()
 
 

@@ -1,4 +1,4 @@
-"""open_clip's ways of resizing: the results of its evaluation transform for pictures, recorded for the tests.
+"""Records the results of open_clip's evaluation transform for pictures, with each of its ways of resizing, for the tests.
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/open_clip_modes.py
 

@@ -1,4 +1,4 @@
-"""OpenCV's functions beside our operators with `reference="opencv"`: random calls of both, on images of any layout.
+"""Compares operators with `reference="opencv"` with OpenCV's functions, by random calls of both, on images of any layout.
 
 `flip` has no such argument, as it only moves pixels.
 """
@@ -37,7 +37,7 @@ FILTER_BORDERS = {
 
 @dataclass(frozen=True)
 class Call:
-    """A call of both.
+    """A call of an operator and of OpenCV's function.
 
     Attributes:
         ours: the answers of our operator.
@@ -52,7 +52,7 @@ class Call:
 
     @property
     def data(self) -> np.ndarray:
-        """The image in the form of our operator's input."""
+        """The image as the operator's input."""
         return np.ascontiguousarray(self.image.transpose(2, 0, 1)) if self.planar else self.image
 
     @property
@@ -62,7 +62,7 @@ class Call:
 
     @property
     def expected(self) -> np.ndarray:
-        """OpenCV's result, as (H, W, C); of planes, one by one."""
+        """OpenCV's result, as (H, W, C); planes are processed one by one."""
         parts = [self.image[:, :, c].copy() for c in range(self.image.shape[2])] if self.planar else [self.image]
         results = [self.theirs(part) for part in parts]
         return np.stack(results, axis=-1) if self.planar else _with_channels(results[0])
@@ -73,7 +73,7 @@ def _with_channels(image: np.ndarray) -> np.ndarray:
 
 
 def _image(rng: np.random.Generator, kinds: tuple[type, ...], most: int, channels: tuple[int, ...]) -> np.ndarray:
-    """Return noise, or patches, of sides that are rather short."""
+    """Return an image of noise, or of patches, whose sides are mostly short."""
     height, width = (int(np.exp(rng.uniform(0, np.log(most + 1)))) for _ in range(2))
     shape, kind = (height, width, int(rng.choice(channels))), np.dtype(kinds[rng.integers(len(kinds))])
     if kind.kind == "f":
@@ -151,7 +151,7 @@ def _warp_perspective(rng: np.random.Generator, most: int) -> Call:
     kind, border, inverse = list(FILTERS)[rng.integers(3)], str(rng.choice(list(BORDERS))), bool(rng.integers(2))
     (height, width), planar = _size(rng, image, most), rng.random() < 0.2
     if border.startswith("reflect"):
-        # Only positions near the image are reflected.
+        # With reflection, positions must stay near the image: use a map close to the identity, and no small images.
         border = border if min(image.shape[:2]) >= 8 else "wrap"
         matrix, inverse, (height, width) = (
             (np.eye(3) + rng.normal(0, 0.1, (3, 3))).astype(np.float32),
@@ -159,7 +159,7 @@ def _warp_perspective(rng: np.random.Generator, most: int) -> Call:
             image.shape[:2],
         )
     if border.startswith("reflect") or rng.integers(2):
-        # The horizon is far away, or may cross the image.
+        # In one case the horizon is far away; in the other it may cross the image.
         matrix[2] = [*rng.uniform(-0.3, 0.3, 2) / max(image.shape), 1]
     else:
         matrix[2] = [*rng.normal(0, 0.01, 2), 1]
@@ -252,14 +252,14 @@ _TOGETHER = 20
 
 
 def random_calls(name: str, count: int, seed: int = 0, most: int = MOST) -> Iterator[Call]:
-    """Call of an operator with images whose sides have at most this many pixels."""
+    """Yield random calls of an operator, with images whose sides have at most ``most`` pixels."""
     rng = np.random.default_rng([seed, list(COMPARED).index(name)])
     for _ in range(count):
         yield COMPARED[name](rng, most)
 
 
 def _results(calls: list[Call], device: str) -> list[np.ndarray]:
-    """Return ours, as (H, W, C)."""
+    """Return the operator's results for calls, as (H, W, C)."""
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=0 if device == "gpu" else None, prefetch_queue_depth=1)
     def calling() -> Any:
@@ -276,7 +276,7 @@ def _results(calls: list[Call], device: str) -> list[np.ndarray]:
 def compared(
     name: str, count: int, seed: int = 0, device: str = "cpu", most: int = MOST
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield this many results of ours, and of OpenCV's, for random images and arguments."""
+    """Yield ``count`` pairs of Penstock's and OpenCV's results, for random images and arguments."""
     calls = list(random_calls(name, count, seed, most))
     for begin in range(0, count, _TOGETHER):
         some = calls[begin : begin + _TOGETHER]

@@ -1,4 +1,4 @@
-"""Pillow's functions beside ours: random calls of both."""
+"""Compares Penstock's versions of Pillow's functions with Pillow's, by random calls of both."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _warped(rng: np.random.Generator, array: np.ndarray, image: Image.Image) -> 
     )
 
 
-# The channels that each is for.
+# By function: the numbers of channels that it supports, and how to compare it.
 COMPARED: dict[str, tuple[tuple[int, ...], Compare]] = {
     "brightness": ((1, 2, 3, 4), _enhanced("Brightness", pillow.adjust_brightness)),
     "contrast": ((1, 2, 3, 4), _enhanced("Contrast", pillow.adjust_contrast)),
@@ -129,7 +129,7 @@ COMPARED: dict[str, tuple[tuple[int, ...], Compare]] = {
 
 
 def calls(name: str, count: int, seed: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield this many results of ours, and of Pillow's, for random images and arguments."""
+    """Yield ``count`` pairs of Penstock's and Pillow's results, for random images and arguments."""
     rng = np.random.default_rng([seed, len(name)])
     channels, compare = COMPARED[name]
     for case in range(count):

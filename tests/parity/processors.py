@@ -36,7 +36,7 @@ def _is_followed(family: Family, backend: str) -> bool:
 
 
 def videos() -> list[np.ndarray]:
-    """Return frames of noise: this many, of such heights and widths."""
+    """Return videos of noise, with different numbers of frames, heights and widths."""
     rng = np.random.default_rng(4)
     shapes = (2, 30, 41), (5, 60, 33), (4, 90, 100)
     return [rng.integers(0, 256, (*shape, 3), np.uint8) for shape in shapes]
@@ -57,7 +57,7 @@ def by_video_processor(configuration: Mapping[str, object], given: list[np.ndarr
 
 
 def sounds() -> list[np.ndarray]:
-    """Return signals of noise: of this many samples."""
+    """Return signals of noise, of different lengths."""
     rng = np.random.default_rng(6)
     return [rng.uniform(-1, 1, samples).astype(np.float32) for samples in (1, 640, 990, 991, 2500)]
 
@@ -100,9 +100,9 @@ def by_feature_extractor(
 
 
 def frame_cases() -> Iterator[tuple[dict[str, object], int, float | None, float | None]]:
-    """Yield settings that select frames, and videos: frames, frames per second, and seconds.
+    """Yield settings that select frames, and a video's number of frames, frames per second, and duration in seconds.
 
-    The seconds are unknown, as decoders compute them from the others, or as containers state them.
+    The duration is None, the one that decoders compute from the other two, or another one that a container states.
     """
     for settings in ({}, {"num_frames": 7}, {"fps": 2}, {"fps": 3.5}):
         for frames in (1, 2, 5, 31, 300, 2111):
@@ -143,7 +143,7 @@ def frames_digest(taken: Callable[..., list[int]], *case: Any) -> str:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture in a file, and as PIL reads it."""
+    """A picture as a file, and as a PIL image."""
 
     file: np.ndarray
     image: Any
@@ -169,13 +169,13 @@ def pictures(count: int, most: int, seed: int = 0, slender: bool = False) -> Ite
 
 
 def picture_of(data: bytes) -> Picture:
-    """Return a file, and the result of `transformers.image_utils.load_image` for it."""
+    """Return the picture of a file: the image is what `transformers.image_utils.load_image` returns for it."""
     image = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
     return Picture(np.frombuffer(data, np.uint8), image.convert("RGB"))
 
 
 def strange_files() -> dict[str, bytes]:
-    """Return truncated files, and files with unusual colour spaces, all without transparency."""
+    """Return truncated files, and files with unusual colour spaces, by name; all without transparency."""
     import cv2
 
     rng = np.random.default_rng(9)
@@ -208,7 +208,7 @@ REFUSED = "refused"
 
 
 def result_or_refusal(compute: Callable[[], Mapping[str, Any]]) -> str:
-    """Return a digest of all that is computed, or that it was refused."""
+    """Return a digest of all results of a function, or "refused"."""
     try:
         result = compute()
     except (ValueError, RuntimeError, ZeroDivisionError, IndexError):
@@ -231,7 +231,7 @@ def _arrays(value: Any) -> Iterator[np.ndarray]:
 
 
 def photographs(folder: Path, count: int, seed: int = 0) -> Iterator[Picture]:
-    """Yield as many pictures of different shapes, made from the 8-bit photographs in a folder.
+    """Yield ``count`` pictures of different shapes, made from the 8-bit photographs in a folder.
 
     Parts of them, of a side of 40 to 1280 pixels and ratios of up to 6 to 1, turned or mirrored, in color or gray, as JPEG of
     several kinds or PNG.
@@ -278,7 +278,7 @@ def ours(pipeline: Any, family: Any, given: list[np.ndarray]) -> dict[str, Any]:
 
 
 def differing(expected: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    """Return the outputs that are not equal, in type, shape and every value."""
+    """Return the names of the outputs that are not equal in type, shape and all values."""
 
     def same(one: Any, other: Any) -> bool:
         if isinstance(one, list) and isinstance(other, list) and one and isinstance(one[0], np.ndarray):
@@ -293,7 +293,7 @@ def differing(expected: Mapping[str, Any], given: Mapping[str, Any]) -> list[str
 
 
 def class_of(configuration: Mapping[str, object], backend: str) -> Any:
-    """Return the class of transformers that a configuration names, or its variant."""
+    """Return the class of transformers that a configuration names, or its variant for the backend."""
     from libraries import torchvision_functional
 
     torchvision_functional()
@@ -302,7 +302,7 @@ def class_of(configuration: Mapping[str, object], backend: str) -> Any:
     transformers.logging.set_verbosity_error()
     name = str(configuration.get("image_processor_type") or configuration["feature_extractor_type"])
     name = name.replace("FeatureExtractor", "ImageProcessor").removesuffix("Fast")
-    # Some classes have no variants, and compute as PIL does.
+    # Classes without a variant compute as PIL does.
     own = getattr(transformers, name)
     return getattr(transformers, f"{name}Pil", own) if backend == "pil" else own
 
@@ -315,12 +315,12 @@ def by_transformers(configuration: Mapping[str, object], backend: str, images: l
 
 
 def as_arrays(given: Any) -> dict[str, Any]:
-    """Return the result of a class, which may be a tensor without a name."""
+    """Return the result of a class as arrays by name; it may be a tensor without a name."""
     return plain(given if isinstance(given, Mapping) else {"pixel_values": given})
 
 
 def difference(expected: Mapping[str, Any], given: Mapping[str, Any], tolerance: float) -> tuple[str, str]:
-    """Return whether results are `equal`, `close` or `different`, and the difference."""
+    """Return `equal`, `close` or `different`, and a description of the difference."""
     names = differing(expected, given)
     if not names:
         return "equal", ""

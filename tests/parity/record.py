@@ -87,7 +87,7 @@ def digest_of(value: Any) -> dict[str, Any]:
 
 
 def _digests(compute: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the digest of each result, or None where the images do not fit into one tensor."""
+    """Return the digest of each result; None if the images do not fit into one tensor."""
     try:
         return {key: digest_of(value) for key, value in compute().items()}
     except (ValueError, RuntimeError, IndexError):
@@ -95,12 +95,12 @@ def _digests(compute: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def by_line(told: Mapping[str, Any]) -> str:
-    """Return a JSON object with a line for each key, so that additions to it are additions of lines to the file."""
+    """Return a JSON object with one line for each key, so that new keys only add lines to the file."""
     return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in told.items()) + "\n}\n"
 
 
 def _of_each(record: Callable[[str, str], Any], held: Mapping[str, Any]) -> dict[str, Any]:
-    """Record each configuration and library, except those that are held back."""
+    """Return a record for each configuration and library; those in ``held`` are not recorded again."""
     names = [(name, backend) for name in (*SMALL, *FAMILIES) for backend in backends_of(name)]
     keys = {f"{name} {backend}": (name, backend) for name, backend in names}
     return {key: held[key] if key in held else record(*of) for key, of in keys.items()}

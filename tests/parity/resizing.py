@@ -17,7 +17,7 @@ INTERPOLATIONS = {
     "torchvision": ("nearest", "nearest-exact", "bilinear", "bicubic", "lanczos"),
     "opencv": ("nearest", "nearest-exact", "linear", "linear-exact", "area", "cubic", "lanczos4"),
 }
-# The resizing of PIL images by torchvision.
+# Interpolations with which torchvision resizes PIL images.
 ON_PIL = {"nearest": "nearest", "bilinear": "bilinear", "bicubic": "bicubic", "lanczos": "lanczos"}
 _MAX_PIXELS = 1 << 22
 
@@ -49,7 +49,7 @@ class Case:
         return image.astype(np.float32) / np.float32(255) if self.floats else image
 
     def _image(self) -> np.ndarray:
-        """Return noise, or uniform patches whose edges overshoot."""
+        """Return noise, or uniform patches, at whose edges filters overshoot."""
         rng = np.random.default_rng(math.prod(self.shape))
         if self.shape[0] % 2:
             return rng.integers(0, 256, self.shape, np.uint8)
@@ -63,7 +63,7 @@ def _extent(rng: np.random.Generator, most: int) -> int:
 
 
 def cases(library: str, count: int, most: int, seed: int = 0) -> Iterator[Case]:
-    """Yield this many cases of images whose sides have at most this many pixels."""
+    """Yield ``count`` cases of images whose sides have at most ``most`` pixels."""
     rng = np.random.default_rng(seed)
     while count:
         case = _case(library, rng, most)
@@ -79,7 +79,7 @@ def _case(library: str, rng: np.random.Generator, most: int) -> Case | None:
     reference = "pil" if library == "torchvision" and rng.random() < 0.25 else library
     names = tuple(ON_PIL) if reference != library else INTERPOLATIONS[library]
     interpolation = str(rng.choice(names))
-    # Planes are images of one channel to Pillow, and images of this many to the others.
+    # To Pillow, planes are separate images of one channel; to the other libraries, one image with several channels.
     planar = bool(rng.random() < 0.2)
     channels = int(rng.choice((1, 2, 3, 3, 4)))
     asked: dict[str, Any] = {"size": [h, w]}
@@ -103,7 +103,7 @@ def _case(library: str, rng: np.random.Generator, most: int) -> Case | None:
         if not _is_the_same_in_old_releases(height, width, h, w):
             return None
     asked = {name: value for name, value in asked.items() if value is not None}
-    # PyTorch mistakes planes with sides of one pixel for another layout: it rounds differently, or writes nonsense.
+    # PyTorch misinterprets the layout of planes with a side of one pixel: it rounds differently, or returns wrong values.
     sides = (height, width, *asked.get("size", [1]))
     floats = (
         library == reference == "torchvision" and rng.random() < 0.5 and min(sides) > 1 and interpolation != "lanczos"
@@ -112,7 +112,7 @@ def _case(library: str, rng: np.random.Generator, most: int) -> Case | None:
 
 
 def _is_the_same_in_old_releases(height: int, width: int, h: int, w: int) -> bool:
-    """Return whether an installed older release has the same result: before 13, Pillow never began with the rows."""
+    """Return whether the installed Pillow gives the same result as release 13; older ones never begin with the rows."""
     return int(version("pillow").split(".")[0]) >= 13 or height - h <= max(0, 2 * (width - w))
 
 
@@ -130,7 +130,7 @@ def _one_side(rng: np.random.Generator, height: int, width: int, extent: int) ->
 
 
 def resized(case: Case, image: np.ndarray) -> np.ndarray:
-    """Return ours, as (H, W, C)."""
+    """Return Penstock's result, as (H, W, C)."""
     given = np.ascontiguousarray(image.transpose(2, 0, 1)) if case.planar else image
     layout = "CHW" if case.planar else "HWC"
 
@@ -146,7 +146,7 @@ def resized(case: Case, image: np.ndarray) -> np.ndarray:
 
 
 def expected(case: Case, image: np.ndarray) -> np.ndarray:
-    """Return the library's, as (H, W, C)."""
+    """Return the library's result, as (H, W, C)."""
     result = _LIBRARIES[case.library](case, image)
     return result.reshape(*result.shape[:2], image.shape[2])
 
@@ -208,7 +208,7 @@ _LIBRARIES = {"pil": _by_pil, "opencv": _by_opencv, "torchvision": _by_torchvisi
 
 
 def different(case: Case, expected_result: np.ndarray | None = None) -> tuple[int, int]:
-    """Return the number of compared values, and of different ones; all differ where shapes do."""
+    """Return the number of compared values, and of those that differ: all of them if the shapes differ."""
     image = case.image()
     wanted = expected(case, image) if expected_result is None else expected_result
     got = resized(case, image)

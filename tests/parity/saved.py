@@ -22,7 +22,7 @@ _KINDS = {
     "videos": ("videos", VideoProcessor),
     "audio": ("sounds", FeatureExtractor),
 }
-# Inkling 2 puts transparent images on a checkerboard.
+# Classes with backgrounds of their own: Inkling 2 puts transparent images on a checkerboard.
 _OWN_BACKGROUNDS = ("Inkling2ImageProcessor",)
 _VALUES = 16
 FAILED = "failed"
@@ -56,7 +56,7 @@ def _results(configuration: Mapping[str, Any], processor: Any, tensors: str) -> 
             continue
         converts = getattr(processor, "do_convert_rgb", False) and class_name(configuration) not in _OWN_BACKGROUNDS
         if kind == "images" and not converts:
-            # Some classes do not convert images that are not RGB; presets convert all.
+            # Presets convert all images to RGB; some classes do not, so they get converted ones.
             given = _converted(given)
         # A class's random choice is the first one after this seed.
         np.random.seed(0)
@@ -72,7 +72,7 @@ def _converted(image: Any) -> Any:
 
 
 def _result(processor: Any, given: Any, call: Mapping[str, Any], exact: bool) -> Any:
-    """Return a digest of all outputs, or, for sounds, a few values; or that it failed."""
+    """Return a digest of all outputs, or a few values for sounds, or that the call failed."""
     try:
         values = processor(given, **arguments_of(processor, call))
         values = as_arrays(dict(values)) if call["return_tensors"] == "pt" else values
@@ -84,14 +84,14 @@ def _result(processor: Any, given: Any, call: Mapping[str, Any], exact: bool) ->
 
 
 def _summary(array: np.ndarray) -> dict[str, Any]:
-    """Return type, shape, and values from the whole of an array."""
+    """Return an array's type, shape, and some values, evenly spread."""
     places = np.linspace(0, max(array.size - 1, 0), _VALUES).astype(int)
     values = array.reshape(-1)[places].astype(np.float64) if array.size else np.zeros(0)
     return {"dtype": str(array.dtype), "shape": list(array.shape), "values": values.round(7).tolist()}
 
 
 def unequal(expected: Mapping[str, Any], given: Mapping[str, Any], tolerance: float) -> list[str]:
-    """Return the cases in which a preset differs from transformers' class, where that has a result."""
+    """Return the cases in which a preset differs from transformers' class, among those in which the class has a result."""
     return [
         f"{what}: expected {wanted}, got {given[what]}"
         for what, wanted in expected.items()

@@ -1,6 +1,4 @@
-"""Every setting of every class of transformers, with values other than its default: the results of classes and of
-presets.
-"""
+"""Compares presets with transformers' classes for every setting of every class, with values other than the default."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from processors import by_transformers, class_of, ours, pictures, result_or_refu
 
 from penstock.presets import PresetError, preset, read_configuration
 
-# Settings without an effect on a picture from a file: the device and type of the result. A preset sets those itself.
+# Settings that do not affect the values for a picture from a file: the device and form of the result, which presets set themselves.
 _ELSEWHERE = ("return_tensors", "device", "data_format", "input_data_format")
 _SIZES: tuple[object, ...] = (
     40,
@@ -39,7 +37,7 @@ _TOGETHER: tuple[dict[str, object], ...] = (
     {"do_resize": False, "do_rescale": False, "do_normalize": False},
 )
 UNCHANGED, REFUSED = "", "-"
-# Settings that presets follow although transformers' class fails: `Gemma3Processor` implements them.
+# Settings that presets support although transformers' class fails, as `Gemma3Processor` implements them.
 _BEYOND = ({"do_pan_and_scan": True},)
 
 
@@ -55,7 +53,7 @@ def _plain(value: Any) -> Any:
 
 
 def variations(settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
-    """Yield settings to change, derived from those of a class."""
+    """Yield changes of settings, derived from the settings of a class."""
     for together in _TOGETHER:
         if together.keys() <= settings.keys():
             yield together
@@ -65,7 +63,7 @@ def variations(settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
 
 
 def _others(key: str, value: Any) -> Sequence[object]:
-    """Return values that a setting does not have."""
+    """Return values for a setting, other than the one it has."""
     if isinstance(value, bool) or (value is None and not key.endswith(("_size", "_length", "_pixels", "size"))):
         return (not value,)
     if isinstance(value, Mapping) or key in ("size", "crop_size", "pad_size"):
@@ -105,7 +103,7 @@ def recorded(name: str, backend: str) -> dict[str, Any]:
 
 
 def digest(compute: Callable[[], Mapping[str, Any]]) -> str:
-    """Return a short one of all that is computed, or that it was refused."""
+    """Return a short digest of all results of a function, or that it was refused."""
     try:
         told = result_or_refusal(compute)
     except (TypeError, AttributeError, LookupError, AssertionError, ImportError, NameError, OSError):
@@ -115,7 +113,7 @@ def digest(compute: Callable[[], Mapping[str, Any]]) -> str:
 
 
 def wrong(name: str, backend: str, held: Mapping[str, Any]) -> list[str]:
-    """Return where a preset differs from transformers' class: settings that it ignores, or follows differently."""
+    """Return the settings that a preset ignores, or interprets differently from transformers' class."""
     file = np.array(picture().file)
     told = []
     for changed, result in zip(variations(held["settings"]), held["results"].split(" "), strict=True):

@@ -1,4 +1,4 @@
-"""Claims of equality in the package match the measurements."""
+"""The package claims equality only where it was measured."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_families_equal_what_transformers_gave(name: str) -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize("name", [*SMALL, *FAMILIES])
 def test_settings_are_followed_or_refused(name: str) -> None:
-    """Try each setting that transformers' class declares, with values other than its default."""
+    """Try each setting that transformers' class declares, with values other than the default."""
     recorded = json.loads(SETTINGS_RECORDED.read_text())
     for backend in backends_of(name):
         assert not wrong(name, backend, recorded[f"{name} {backend}"])
@@ -136,7 +136,7 @@ def test_published_configurations_give_what_the_class_gives(where: str) -> None:
 
 
 def test_all_families_are_compared_with_what_their_classes_save() -> None:
-    # The first two use a class of another name, and the others are not from transformers.
+    # Not saved: two whose classes in transformers have other names, and those that are not from transformers.
     of_others = {"OpenClipImageProcessor", "YoloLetterboxImageProcessor"}
     unsaved = {"Qwen2_5_VLImageProcessor", "Qwen3VLImageProcessor"} | of_others
     assert set(presets.families()) - SAVED.keys() == unsaved
@@ -254,7 +254,7 @@ def test_metadata_in_lists_of_conversations() -> None:
 
 
 def test_durations_of_metadata_are_followed() -> None:
-    """A container may state another duration than frames and rate make; sampling goes by that where the class does."""
+    """A container may state another duration than follows from frames and rate; presets use it if the class does."""
     configuration = {**VIDEOS["glm4v"], "do_sample_frames": True}
     video = np.arange(24, dtype=np.uint8)[:, None, None, None] * np.ones((40, 44, 3), np.uint8)
     stated = {"total_num_frames": len(video), "fps": 8.0, "duration": 5.2}
@@ -287,7 +287,7 @@ def test_sounds_equal_what_transformers_gave(name: str) -> None:
         presets.read_configuration(SOUNDS[name]),
     )
     for batch in ([sound] for sound in sounds()), [sounds()]:
-        # No sound is padded for the sake of another one.
+        # Sounds are not padded to the length of other sounds in the batch.
         results = [[list(map(np.array, values)) for values in zip(*pipeline.run(audio=given))] for given in batch]
         told = [dict(zip(family.outputs, (value[None] for value in values))) for each in results for values in each]
         assert [{key: digest_of(value) for key, value in each.items()} for each in told] == alone
@@ -303,7 +303,7 @@ def test_sounds_equal_what_transformers_gave(name: str) -> None:
 
 
 def test_videos_of_processors(tmp_path: Path) -> None:
-    """Pass lists of images, arrays and tensors, and settings that select frames."""
+    """Videos may be lists of images, arrays or tensors; settings select frames."""
     (tmp_path / "video_preprocessor_config.json").write_text(json.dumps(VIDEOS["qwen2-vl"]))
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(CONFIGURATIONS["vit"]))
     processor, given = VideoProcessor.from_pretrained(tmp_path), videos()
@@ -362,7 +362,7 @@ def test_tokens_of_videos_are_those_of_their_grids(name: str) -> None:
     sizes = [
         (frames, height, width) for frames in (1, 2, 3, 6, 11) for height, width in ((20, 31), (70, 64), (140, 22))
     ]
-    # The other families accept no video of one frame.
+    # The other families refuse videos of one frame.
     sizes = sizes if name == "qwen2-vl" else sizes[3:]
     pipeline = presets.preset(VIDEOS[name], batch_size=len(sizes))
     patches, grids = pipeline.run(videos=[np.zeros((*size, 3), np.uint8) for size in sizes])
@@ -427,7 +427,7 @@ def test_configurations_that_no_preset_follows(configuration: dict[str, object],
 
 
 def test_alpha_is_dropped_where_that_is_wanted(tmp_path: Path) -> None:
-    """Processors called with the result of transformers' `load_image` need this."""
+    """Dropping alpha is necessary to match processors that are called with the result of transformers' `load_image`."""
     configuration = {"image_processor_type": "ViTImageProcessor", "do_resize": False}
     image = next(pictures(1, PICTURE_MOST)).image
     image.putalpha(image.convert("L"))

@@ -1,4 +1,4 @@
-"""Presets without pixels: token counts, keys for caches, feature extractors of speech, and refusals."""
+"""Presets apart from images' pixels: token counts, cache keys, feature extractors for speech, and refusals."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_patches_are_as_many_as_were_counted() -> None:
     ],
 )
 def test_tokens_are_as_many_as_the_class_tells(name: str, output: int, patches: int | None) -> None:
-    """Compare what each class reports about an image: the patches down and across, and its number of tokens."""
+    """Compare what each class reports about an image: its patches vertically and horizontally, and its number of tokens."""
     sizes, configuration = [(853, 1280), (40, 60), (700, 210)], {"image_processor_type": name}
     pipeline = presets.preset(configuration, batch_size=3, encoded=False)
     told = [np.array(each) for each in pipeline.run(images=[np.zeros((*size, 3), np.uint8) for size in sizes])[output]]
@@ -299,7 +299,7 @@ def test_rows_and_columns_of_tiles_are_told() -> None:
 
 @pytest.mark.parametrize("mode", ["center", "squash", "border"])
 def test_models_of_timm(mode: str, tmp_path: Path) -> None:
-    """timm evaluates them with PIL, and then as torchvision's `ToTensor` and `Normalize`."""
+    """timm's evaluation resizes with PIL, and then applies torchvision's `ToTensor` and `Normalize`."""
     size, mean, std = (30, 30), [0.5, 0.4, 0.3], [0.2, 0.25, 0.3]
     cfg = {"input_size": [3, *size], "crop_pct": 0.9, "crop_mode": mode, "mean": mean, "std": std}
     (tmp_path / "config.json").write_text(json.dumps({"architecture": "vit", "num_classes": 0, "pretrained_cfg": cfg}))
@@ -410,7 +410,7 @@ def test_whisper_s_features(filters: int) -> None:
     assert features.shape == (3, filters, 3000)
     assert features.dtype == np.float32
     for signal, given in zip(sounds, features):
-        # transformers' feature extractor itself differs from this by up to 5.2e-5.
+        # transformers' feature extractor differs from the definition by up to 5.2e-5.
         np.testing.assert_allclose(given, log_mel(signal, filters), atol=5e-5)
 
 
@@ -424,7 +424,7 @@ def test_waves_have_mean_0_and_variance_1(tmp_path: Path) -> None:
     assert [values.shape for values in together] == [(3001,), (100,)]
     with pytest.raises(ValueError, match="do not fit into one tensor"):
         extractor([given, given[:100]], return_tensors="np")
-    # Without a mask, the padding counts.
+    # Without a mask, the padding affects mean and variance.
     filled = extractor([given, given[:100]], padding=True, return_tensors="np").input_values
     whole = np.pad(given[:100], (0, 2901))
     np.testing.assert_array_equal(filled[1], (whole - whole.mean()) / np.sqrt(whole.var() + 1e-7))
@@ -517,7 +517,7 @@ def test_masks_of_bands(name: str, shape: tuple[int, int], counted: list[int]) -
     assert masks.dtype == bool
     assert masks.sum(axis=1).tolist() == counted
     alone = of_sounds(name, **settings)([sound(5003)], return_tensors="np").input_features[0]
-    # Windows after the end of a sound still overlap with it.
+    # Compare without the last windows, which reach beyond the end of the sound.
     np.testing.assert_array_equal(features.input_features[1, : counted[1] - 3], alone[: counted[1] - 3])
 
 
@@ -534,7 +534,7 @@ def test_sounds_become_as_many_rows() -> None:
 
 
 def test_sounds_that_classes_cut_into_several_are_refused() -> None:
-    """Other sounds are padded to a length, whatever a call says."""
+    """Sounds that are not cut are padded to a fixed length, whatever a call requests."""
     sounds = [sound(9000), sound(5003)]
     moss = of_sounds("MossTranscribeDiarize", chunk_length=1)
     features = moss(sounds, padding=True, return_tensors="np")
@@ -618,7 +618,7 @@ def test_tiles_without_padding_are_stacked_where_they_are_as_many() -> None:
     ],
 )
 def test_settings_that_classes_ignore_are_ignored(name: str, ignored: dict[str, Any]) -> None:
-    """Each was tried with transformers 5.23: its results are the same with it."""
+    """Each setting was tried with transformers 5.23, whose results do not depend on it."""
     configuration = {"image_processor_type": name, **NEEDED.get(name, {})}
     family = presets.read_configuration(configuration)
     assert presets.read_configuration({**configuration, **ignored}) == family
@@ -648,7 +648,7 @@ def test_settings_that_classes_do_not_have_are_ignored_in_configurations_only(ca
 
 
 def test_files_that_hold_the_settings_of_several_classes_are_split() -> None:
-    """Such files are those of Qwen2.5-Omni and Gemma 3n."""
+    """Qwen2.5-Omni and Gemma 3n have such files."""
     sounds = {"feature_size": 128, "chunk_length": 300, "n_samples": 4800000, "nb_max_frames": 30000, "dither": 0.0}
     images = {"min_pixels": 3136, "max_pixels": 12845056, "patch_size": 14, "merge_size": 2}
     both = {
@@ -672,9 +672,7 @@ def test_files_that_hold_the_settings_of_several_classes_are_split() -> None:
 
 
 def test_attributes_are_followed_or_refused() -> None:
-    """Set attributes after construction, in place, or back to their first values; a refused one leaves the processor
-    unchanged.
-    """
+    """Attributes may be set after construction, changed in place, or set back; a refused one leaves the processor unchanged."""
     image = np.random.default_rng(3).integers(0, 256, (70, 90, 3), np.uint8)
     processor, size = ImageProcessor(QWEN), {"shortest_edge": 784, "longest_edge": 4000}
 
@@ -738,7 +736,7 @@ def test_images_of_pil_are_never_taken_for_planes_and_lie_upon_white() -> None:
     ids=" ".join,
 )
 def test_letterbox(size: tuple[int, int], settings: dict[str, Any]) -> None:
-    """Compare with OpenCV, as Ultralytics calls it."""
+    """Compare with the calls of OpenCV that Ultralytics makes."""
     import cv2
 
     image = np.random.default_rng(sum(size)).integers(0, 256, (*size, 3), np.uint8)
@@ -777,11 +775,11 @@ def test_nothing_is_refused() -> None:
         ImageProcessor(QWEN)([])
 
 
-# -- in the place of transformers' ---------------------------------------------------------------------------------------
+# -- replacing transformers' processors ----------------------------------------------------------------------------------
 
 
 def test_settings_of_a_call_and_of_a_processor(tmp_path: Path) -> None:
-    """They replace the configuration's, for one call or for all; a folder may have them all in one file."""
+    """Such settings replace the configuration's, for one call or for all; a folder may have all settings in one file."""
     (tmp_path / "processor_config.json").write_text(json.dumps({"image_processor": QWEN | {"min_pixels": 28 * 28}}))
     image = np.zeros((28, 56, 3), np.uint8)
     processor = ImageProcessor.from_pretrained(tmp_path, revision="main", trust_remote_code=False)
@@ -802,7 +800,7 @@ def test_settings_of_a_call_and_of_a_processor(tmp_path: Path) -> None:
 
 
 def test_one_file_for_several_classes(tmp_path: Path) -> None:
-    """Each class takes its part, rather than its own file in the folder; without a part, it takes that file."""
+    """Each class uses its part of that file, rather than a separate file in the folder, which it uses if there is no such part."""
     videos = {"video_processor_type": "Qwen2VLVideoProcessor", "patch_size": 7}
     combined = {"image_processor": QWEN, "feature_extractor": WAVE | {"do_normalize": False}, "video_processor": videos}
 

@@ -1,4 +1,4 @@
-"""`fn.resize` with a reference gives the bytes of the library.
+"""`fn.resize` with a reference returns the same bytes as the library.
 
 Pillow and OpenCV run here; torchvision's results are recorded (`record.py`). `make parity` compares all three in many
 more cases.
@@ -119,7 +119,7 @@ def test_windows_that_begin_where_an_outer_weight_is_zero(library: str) -> None:
 
 @pytest.mark.parametrize("size", [(60, 80), (60, 33), (91, 80), (60, 3)])
 def test_axes_that_stay_as_they_are(size: tuple[int, int]) -> None:
-    """A pass that changes nothing is left out; a crop afterwards limits what is computed."""
+    """A pass that would change nothing is left out; a crop after the resize limits what is computed."""
     whole = image()
     expected = np.asarray(Image.fromarray(whole).resize(size[::-1], Image.Resampling.BICUBIC))
 
@@ -163,7 +163,7 @@ def test_regions_are_cut_out_before(library: str) -> None:
     np.testing.assert_array_equal(cut[0], region[0])
 
 
-# All use kernels, except OpenCV's and those of images that are reduced first.
+# All of them use GPU kernels, except those that follow OpenCV, and those whose images are reduced first.
 ON_GPU: dict[str, dict[str, Any]] = {
     "pil": {"reference": "pil", "size": [50, 70]},
     "pil-nearest": {"reference": "pil", "interpolation": "nearest", "size": [50, 70]},
@@ -226,7 +226,7 @@ def test_what_follows_on_a_gpu(with_gpu: None) -> None:
 
 @pytest.mark.parametrize("side", range(1, 9))
 def test_crops_whose_start_is_rounded_down(side: int) -> None:
-    """As Pillow's variants of transformers crop: what is smaller than the crop lies lower and further right than above."""
+    """As in transformers' variants for Pillow, smaller images get the larger margins above and to the left."""
     image = np.arange(1, side * side * 3 + 1, dtype=np.uint8).reshape(side, side, 3)
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)

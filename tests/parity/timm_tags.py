@@ -1,4 +1,4 @@
-"""Every data configuration of timm's models: the result of timm's evaluation transform for a picture, recorded for the
+"""Records the result of timm's evaluation transform for a picture, with every data configuration of timm's models, for the
 tests.
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/timm_tags.py
@@ -28,7 +28,7 @@ def picture() -> Image.Image:
 
 
 def configuration_of(data: str) -> dict[str, Any]:
-    """Return a configuration of `transformers` with a data configuration."""
+    """Return a configuration as of `transformers` with a data configuration of timm, given as JSON."""
     return {"image_processor_type": "TimmWrapperImageProcessor", "pretrained_cfg": json.loads(data)}
 
 
@@ -38,7 +38,7 @@ def digest_of(values: np.ndarray) -> str:
 
 
 def main() -> None:
-    """Record each configuration that differs, how many tags have it, and a digest of its result."""
+    """Record each different configuration, how many tags have it, and a digest of its result."""
     torchvision_functional()
     import timm
     from timm.data import create_transform, resolve_data_config
