@@ -51,8 +51,8 @@ class Row:
         moved_bytes: the bytes of a sample that are copied to the GPU, to show GB/s; 0: not shown.
         batch: the samples of a batch.
         dali: DALI's other ways to do this work, by name.
-        on_gpu: the samples lie on the GPU.
-        from_files: the samples are files, which a reader reads.
+        on_gpu: whether the samples are on the GPU.
+        from_files: whether the samples are in files, which a reader reads.
     """
 
     name: str

@@ -59,8 +59,8 @@ class Decoding:
         name: the row's name.
         define: a function from a module, the folder with the clips and the device to the outputs.
         batch: samples in each run.
-        frames: a sample's frames.
-        only_gpu: DALI's CPU does not have it.
+        frames: the number of frames in a sample.
+        only_gpu: whether DALI supports it on GPUs only.
     """
 
     name: str

@@ -31,11 +31,11 @@ class Ways:
 
     Attributes:
         module: the module whose ``WAYS`` makes, from the server's address, a model's folder and a client's requests, an :data:`Answer`.
-        names: their names.
-        ours: the one that others are compared with.
-        limit: the one that uses no server.
+        names: the names of the ways.
+        ours: the way with which the others are compared.
+        limit: the way that uses no server.
         unit: what is answered.
-        differ: says whether two answers are different ones.
+        differ: returns whether two answers differ.
     """
 
     module: str
@@ -80,12 +80,12 @@ class Round:
 
 @dataclass
 class Candidate:
-    """A way to answer, and what was measured.
+    """A way to answer, and its measurements.
 
     Attributes:
-        way: its name.
-        rounds: of all.
-        answers: what was answered, by client and request.
+        way: the name of the way.
+        rounds: the rounds that were measured.
+        answers: the answers, by client and request.
     """
 
     way: str
@@ -103,12 +103,12 @@ class Candidate:
         return 1e3 * statistics.median(one.cpu_seconds / len(one.latencies) for one in self.rounds)
 
     def latency(self, percent: float) -> float:
-        """Return milliseconds within which this many percent of all requests are answered."""
+        """Return the latency, in milliseconds, below which this percentage of requests stays."""
         return 1e3 * float(np.percentile([latency for one in self.rounds for latency in one.latencies], percent))
 
 
 class Clients:
-    """Processes that ask in one way, and wait in between."""
+    """Client processes that send requests in one way, and wait between rounds."""
 
     def __init__(self, module: str, way: str, address: str, folder: Path, requests: Sequence[Sequence[bytes]]) -> None:
         context = multiprocessing.get_context("spawn")
@@ -164,8 +164,8 @@ def take_turns(
     Args:
         server: runs the models.
         folder: the folder of the model that answers in one request.
-        requests: of each client.
-        rounds, seconds: number of rounds, and the seconds of each.
+        requests: the requests of each client.
+        rounds, seconds: the number of rounds, and the length of each in seconds.
     """
     candidates = {way: Candidate(way) for way in ways.names}
     clients = {

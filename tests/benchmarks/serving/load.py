@@ -27,7 +27,7 @@ def http_request(
         model: the model that requests go to.
         tensor: name, datatype and shape of the input, and parameters, if it does not come as ``data``.
         data: the input's binary content.
-        output: the name of the output that is wanted.
+        output: the name of the requested output.
         answer: its parameters; by default it comes with the answer.
     """
     header = json.dumps(
