@@ -1,7 +1,7 @@
 """Runs these tests in an environment with DALI, and counts equal and different cases by area.
 
-``make conformance`` makes that environment. What follows on the command line goes to pytest: ``-k resizing`` for some.
-Exits with 1 where a case differs that ``known_differences.py`` does not list, or where a listed one is equal.
+``make conformance`` makes that environment. Arguments are passed to pytest, e.g. ``-k resizing`` to select cases. Exits with 1 if a
+case differs that ``known_differences.py`` does not list, or if a listed case is equal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""These tests run real DALI beside Penstock, so they are collected only where it is installed (`make conformance`)."""
+"""Collects these tests only if DALI is installed, as they compare it with Penstock (`make conformance`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "gol
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Expect the listed differences; one that is gone fails, so that the list stays true."""
+    """Expect the listed differences; a listed case that no longer differs fails, so that the list stays true."""
     from known_differences import KNOWN
 
     for item in items:

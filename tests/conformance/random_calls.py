@@ -47,7 +47,7 @@ _ENUMERATIONS = {
     ),
     "DALIImageType": ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA"),
 }
-# Choices of arguments that DALI has without these.
+# Choices of arguments that DALI lacks, though it has the arguments.
 OURS_ALONE = frozenset({"floor", "torchvision"})
 _OF_TENSORS = {"bool": np.bool_, "int32": np.int32, "float": np.float32}
 
@@ -127,7 +127,7 @@ def random_call(operators: Sequence[Schema], seed: int, number: int) -> RandomCa
 
 
 def _cut(draw: random.Random, sample: np.ndarray, layout: str) -> np.ndarray:
-    """Return at times a part of a sample: of all dimensions but channels."""
+    """Return a sample or, sometimes, a part of it, cut along all dimensions but channels."""
     if not sample.ndim or draw.random() < 0.5:
         return sample
     kept = [
@@ -172,7 +172,7 @@ def _random_element(draw: random.Random, argument: Argument, kind: str) -> objec
 def run_alone(calls: Sequence[T], compare: Callable[[T], str], run_in_penstock: Callable[[T], object]) -> Iterator[str]:
     """Yield the result of ``compare`` for each of the calls, in separate processes.
 
-    Where DALI ends the process, Penstock must not, and the answer is empty.
+    If DALI ends the process, the result is empty, and Penstock must not end its process for the same call.
     """
     told = 0
     while told < len(calls):

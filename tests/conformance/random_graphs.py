@@ -47,7 +47,7 @@ from penstock.schema import Schema
 from penstock.schema.examples import Call, examples, settable_arguments
 
 _BATCH_SIZE = 3
-# A second batch, computed in advance, would be thrown away.
+# Do not prefetch, as only one batch is used.
 _OPTIONS = {"num_threads": 1, "prefetch_queue_depth": 1}
 _GRAPHS_OF_PROCESS = 100
 _MAX_ELEMENTS = 200_000
@@ -69,7 +69,7 @@ _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
 _UNARY = ("math.abs", "math.sqrt", "math.floor", "math.fabs", "math.cbrt", "math.atan")
 _CONSTANTS = (0, 1, 2, -3, 7, 0.5, -1.5, 255, 100)
 _Batch = tuple[list[np.ndarray], str, int]
-# Known differences, with the reason; the first whose pattern is found counts.
+# Known differences: patterns and reasons; the first pattern that matches counts.
 _REASONS = (
     (
         "Unexpected layout of output",
@@ -312,7 +312,7 @@ class Verdict:
     """The comparison of a graph's nodes.
 
     Attributes:
-        equal: the number of nodes whose outputs have DALI's bits.
+        equal: the number of nodes whose outputs equal DALI's bit for bit.
         rounded: the paths of the nodes that are within the tolerance.
         different: nodes that are not, and other differences, with what differs.
     """
@@ -427,7 +427,7 @@ def _answer(seed: int, number: int) -> str:
     try:
         graph = random_graph(seed, number)
         verdict = compare(graph)
-    except Exception:  # the process would end, as if DALI had ended it
+    except Exception:  # otherwise the process would end, as if DALI had ended it
         return f"this program fails: {traceback.format_exc()}"
     return json.dumps({"graph": number, "nodes": [str(node) for node in graph.nodes], **vars(verdict)}, default=str)
 
@@ -444,7 +444,7 @@ def _answers_of_process(seed: int, numbers: Sequence[int]) -> list[tuple[int, st
 
 def _answers(seed: int, numbers: range, jobs: int) -> Iterator[tuple[int, str]]:
     """Yield each graph's number, and its verdict as JSON, another text, or nothing if DALI ends the process."""
-    _shown()  # in this process, once for all that are forked
+    _shown()  # cached here, before processes are forked
     chunks = [numbers[start : start + _GRAPHS_OF_PROCESS] for start in range(0, len(numbers), _GRAPHS_OF_PROCESS)]
     with multiprocessing.get_context("fork").Pool(jobs) as workers:
         progress = workers.imap(partial(_answers_of_process, seed), chunks)
@@ -453,7 +453,7 @@ def _answers(seed: int, numbers: range, jobs: int) -> Iterator[tuple[int, str]]:
 
 
 def main() -> int:
-    """Print graphs that differ for no known reason, and tables, and return whether any does."""
+    """Print the graphs that differ for no known reason, and tables; return whether there are such graphs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphs", type=int, default=200, help="how many")
     parser.add_argument("--first", type=int, default=0, help="the number of the first")

@@ -50,7 +50,7 @@ def difference(
     exact: bool = False,
     **options: Any,
 ) -> str:
-    """Return how Penstock differs from DALI; empty where it does not.
+    """Return how Penstock differs from DALI; empty if it does not.
 
     Integers may differ by 1 and floating point by ``tolerance`` of the output's range, unless ``exact``. Where DALI
     raises, Penstock must raise an error of the same built-in type.

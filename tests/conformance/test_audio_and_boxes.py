@@ -1,4 +1,4 @@
-"""Sums of spectra, boxes to erase and rotated ones, and regions without an extent, with random arguments, bit for bit."""
+"""Sums of spectra, erased boxes, rotated boxes, and regions without extent, with random arguments, equal DALI's bit for bit."""
 
 from __future__ import annotations
 

@@ -46,9 +46,7 @@ def shape_of(rng: np.random.Generator, rank: int, most: int = 6) -> tuple[int, .
 
 
 def broadcast(shapes: list[tuple[int, ...]], rng: np.random.Generator) -> list[tuple[int, ...]]:
-    """Return smaller shapes, the same dimensions of each sample: where samples differ in that, DALI reads beyond their
-    ends.
-    """
+    """Return shapes without the first dimensions, and with others of 1: the same for all samples, else DALI reads beyond ends."""
     first, ones = int(rng.integers(0, len(shapes[0]) + 1)), rng.random(len(shapes[0])) < 0.3
     return [tuple(1 if one else extent for extent, one in zip(shape, ones))[first:] for shape in shapes]
 

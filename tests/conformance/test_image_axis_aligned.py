@@ -74,7 +74,7 @@ def size_arguments(rng: np.random.Generator, samples: list[np.ndarray], layout: 
         given["max_size"] = [extent() for _ in range(axes)] if rng.random() < 0.5 else extent()
     if rng.random() < 0.3:
         relative = bool(rng.random() < 0.5)
-        # Regions entirely outside of the image make DALI crash.
+        # No regions entirely outside of the image, for which DALI crashes.
         scale = 1 if relative else least
         given["roi_start"] = [float(np.float32(v)) for v in (rng.random(axes) * 1.2 - 0.1) * scale]
         given["roi_end"] = [float(np.float32(v)) for v in (rng.random(axes) * 1.2 - 0.1) * scale]
@@ -167,7 +167,7 @@ def test_resize_crop_mirror(seed: int) -> None:
     axes = 3 if "D" in layout else 2
     samples = batch(rng, layout)
     given = size_arguments(rng, samples, layout) | filter_arguments(rng) | crop_arguments(rng, axes)
-    # DALI mirrors another axis than the argument names where a dimension comes before the spatial ones.
+    # If a dimension precedes the spatial ones, DALI mirrors another axis than the argument names.
     given["mirror"] = int(rng.integers(0, 8)) if layout in ("HWC", "DHWC") else 0
     operator = "resize_crop_mirror" if rng.random() < 0.8 else "fast_resize_crop_mirror"
     check(operator, samples, layout, given, exact=True)

@@ -26,14 +26,14 @@ def samples(draw: Draw, layout: str, dtype: str, channels: int = 3, equal: bool 
         shape = [extents[letter] for letter in layout]
         waves = sum(np.sin(index / draw.uniform(2, 6)) for index in np.indices(shape)) / len(shape)
         values = np.clip((waves + 1) / 2 + draw.uniform(-0.1, 0.1, shape), 0, 1)
-        # Both libraries compute in single precision, which has 24 bits.
+        # Numbers of at most 24 bits, as both libraries compute in single precision.
         top = {"UINT8": 255, "INT16": 20000, "INT32": 1 << 20, "FLOAT": 1}[dtype]
         made.append((values * top).astype(NUMPY[dtype]))
     return made
 
 
 def drawn(draw: Draw, low: float, high: float, *shape: int) -> Any:
-    """Return a constant, or a value for each sample: (is it computed, values)."""
+    """Return a constant, or a list of one value for each sample."""
     if draw.random() < 0.5:
         return [np.float32(draw.uniform(low, high, shape)) for _ in range(3)]
     return draw.uniform(low, high, shape).tolist() if shape else float(draw.uniform(low, high))
@@ -160,7 +160,7 @@ def test_colours(seed: int, layout: str, operator: str) -> None:
         changed = getattr(module.fn, operator)(
             data(module), **{name: given(module, value) for name, value in arguments.items()}
         )
-        # Single precision does not tell neighbouring integers of 32 bits apart.
+        # Single precision cannot represent all integers of 32 bits.
         return changed // 256 if result == "INT32" else changed
 
     assert difference(define) == "", arguments
