@@ -2,7 +2,7 @@
 
     python tests/contract/public_surface.py --write    # after a release, or after a change that the changelog announces
 
-docs/versions.md has the policy, `public_surface.json` the surface of the last release.
+The policy is in docs/versions.md, the surface of the last release in `public_surface.json`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Surface = dict[str, Parameters]
 
 
 def surface() -> Surface:
-    """Return the parameters of everything public by name; names that are not called have none."""
+    """Return the parameters of all public names; names that cannot be called have none."""
     found = dict([*_names(), *_operators(), *_commands(), *_settings(), *_metrics(), *_formats()])
     return {name: found[name] for name in sorted(found)}
 
@@ -154,7 +154,7 @@ def _formats() -> Iterator[tuple[str, Parameters]]:
 
 
 def incompatible(recorded: Surface, current: Surface) -> list[str]:
-    """Return the changes in `current` that break a program written for `recorded`, a sentence for each."""
+    """Return a sentence for each change in `current` that breaks programs written for `recorded`."""
     found = [f"{name} is gone" for name in recorded if name not in current]
     for name, before in recorded.items():
         now = current.get(name, before)

@@ -1,4 +1,4 @@
-"""An operator added by following CONTRIBUTING works, and is swept without being listed anywhere."""
+"""An operator added by following CONTRIBUTING works, and the sweeps test it without its being listed anywhere."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_its_test(tmp_path: Path) -> None:
 
 
 def swept(module: str, operator: str, folder: Path) -> set[str]:
-    """Run the sweeps over an operator that a module declares; return which passed."""
+    """Run the sweeps for an operator that a module declares; return the names of those that passed."""
     command = [sys.executable, "-m", "pytest", "-p", module, "tests/sweeps", "-k", operator, "--junitxml"]
     paths = [str(folder), str(ROOT / "backend"), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}

@@ -1,4 +1,4 @@
-"""Messages and pages tell people to install this package, not somebody else's."""
+"""Messages and pages tell users to install this package, not another one of a similar name."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import pytest
 from penstock.graph.parsing import parse
 
 PACKAGE = Path(__file__).parents[2] / "backend" / "penstock"
-# Parts of one line may import from each other.
+# Parts of the same layer, on one line, may import from each other.
 LAYERS = [
     {"data_types", "errors", "pickling", "private_folders"},
     {"core"},
@@ -119,7 +119,7 @@ def test_operators_know_no_other_operator() -> None:
         tree = parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("penstock.operators."):
-                # Only code that several operators of a family share, in modules that begin with an underscore.
+                # Operators import only shared code of their family, which is in modules whose names begin with an underscore.
                 assert node.module.rsplit(".", 1)[1].startswith("_"), f"{path} imports {node.module}"
 
 

@@ -1,4 +1,4 @@
-"""Functions compiled for kernels only are not called from Python: that would crash the process."""
+"""Functions that are compiled only for use in kernels are not called from Python, which would crash the process."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def told_by(program: str, *paths: Path) -> list[str]:
     """Return the lines that a program prints."""
-    # Compiled modules do not notice a change within a second that keeps a file's size.
+    # Without bytecode files, as Python would not notice a change within the same second that keeps a file's size.
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(map(str, (*paths, *sys.path))),
         "PYTHONDONTWRITEBYTECODE": "1",

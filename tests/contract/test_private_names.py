@@ -2,7 +2,7 @@
 
 A name is private to its module: others reach it neither as an attribute nor by import. A class's private attributes are
 shared with its subclasses, as ``self._name``. A module is private to its part of the package, the folder below
-`penstock`. What has no public way, such as a function of the standard library, says why on its line: ``# private: ...``.
+`penstock`. If there is no public alternative, as for some functions of libraries, the line says why: ``# private: ...``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BY_NAME = {"getattr", "setattr", "hasattr", "delattr"}
 
 def is_private(name: str) -> bool:
     if name.startswith("_repr_") and name.endswith("_"):
-        return False  # what notebooks ask an object for
+        return False  # methods that notebooks call
     return name.startswith("_") and name != "_" and not name.startswith("__") and name not in PUBLIC
 
 
@@ -42,7 +42,7 @@ def defined_in(tree: ast.Module) -> set[str]:
 
 
 def attribute_of(node: ast.AST) -> tuple[ast.expr, str] | None:
-    """Return the object and the name where an expression takes an attribute, or calls ``getattr(object, "name")``."""
+    """Return the object and the name if an expression is an attribute or ``getattr(object, "name")``; else None."""
     if isinstance(node, ast.Attribute):
         return node.value, node.attr
     if isinstance(node, ast.Call) and ast.unparse(node.func) in BY_NAME and isinstance(node.args[1], ast.Constant):
@@ -63,7 +63,7 @@ def imported_from_elsewhere(node: ast.ImportFrom, module: str) -> Iterator[str]:
 
 
 def foreign_names(source: str, module: str) -> Iterator[tuple[int, str]]:
-    """Yield the private names of others that a module uses without a reason, with their lines."""
+    """Yield line and name for each use of another module's private name without a stated reason."""
     tree, lines = parse(source), source.splitlines()
     own = defined_in(tree)
     for node in ast.walk(tree):

@@ -21,7 +21,7 @@ OPTIONAL = {"input": ["POSITIONAL_ONLY", ""], "axes": ["KEYWORD_ONLY", "()"]}
 
 
 def test_nothing_that_was_released_is_gone_or_changed() -> None:
-    """Run in a separate process, which has imported nothing that tests add to operators."""
+    """Run in a separate process, in which no tests have added operators."""
     printed = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, check=True).stdout
     broken = [line for line in printed.splitlines() if not line.endswith(" is new")]
     assert broken == [], "docs/versions.md says when this may change, and how to record it"

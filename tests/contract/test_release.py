@@ -1,4 +1,4 @@
-"""`make release` refuses what is incomplete, and dates the changelog."""
+"""`make release` refuses incomplete releases, and dates the changelog."""
 
 from __future__ import annotations
 
