@@ -1,4 +1,4 @@
-"""Makes what the tests of the core share importable."""
+"""Makes modules that the tests of the core share importable."""
 
 from __future__ import annotations
 

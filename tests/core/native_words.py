@@ -1,4 +1,4 @@
-"""Calls of C functions by address, and words at an address, for functions that tests have threads of the core run."""
+"""Access to C functions and words by address, for compiled functions that the core's threads run in tests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def word_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
 def counted_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
     """Return the word at an address, and increment it atomically: threads never get the same number.
 
-    A thread sees what those wrote that counted before it.
+    A thread then sees what was written by threads that counted before it.
     """
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:

@@ -47,7 +47,7 @@ int32_t twice(void **, void **, const void *, const void *source, void *target, 
   return 0;
 }
 
-// Crops images, mirrors them, computes twice each value, and pads them: in strips.
+// Crops images, mirrors them, doubles their values, and pads them, in strips.
 void run_chains(int64_t seed) {
   constexpr int64_t kSamples = 40, kSide = 24, kCrop = 20, kPadded = 26;
   std::vector<std::vector<uint8_t>> sources;
@@ -81,7 +81,7 @@ void run_chains(int64_t seed) {
   std::vector<PenstockRegion> regions(kSamples);
   expect(penstock_read_regions(&chain, stages, regions.data()) == PENSTOCK_DONE, "memory");
   for (int64_t n = 0; n < kSamples; ++n) {
-    // Only what is read of a sample is there.
+    // Only the region that is read exists in memory.
     const PenstockRegion &read = regions[n];
     const int64_t *anchor = read.anchor, *extents = read.extents;
     std::vector<uint8_t> pixels;
@@ -106,7 +106,7 @@ void run_chains(int64_t seed) {
   }
 }
 
-// A driver that copies at once, and whose events are there as soon as they are recorded.
+// A driver that copies synchronously, and whose events are complete as soon as they are recorded.
 int32_t succeed(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t) { return 0; }
 
 int32_t fail(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t) { return 700; }
@@ -240,7 +240,7 @@ void compute_records(int64_t seed) {
   for (const int64_t sum : sums) expect(sum == 4950, "a record");
 }
 
-// Decodes images, some of which only the second decoder takes, some neither.
+// Decodes images, some of which only the second decoder takes, and some neither.
 void decode_images(const PenstockCodec *codec) {
   const PenstockCodecBackend first{1, 1.0, 1}, second{2, 1.0, 1};
   for (const char *options : {"none", "memory"}) {

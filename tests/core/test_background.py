@@ -15,7 +15,7 @@ from penstock.core.threads import BackgroundThreads, Job
 from penstock.kernels.cpu.memory import call
 from penstock.kernels.cpu.options import cfunc
 
-# Waiting yields the processors, in case the test fails and nothing ends it.
+# Sleep while waiting, so that a wait that a failed test never ends does not take up a processor.
 _SLEEP = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
 
 

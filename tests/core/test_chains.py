@@ -47,7 +47,7 @@ def placement(
 
 
 def scaling(shapes: list[tuple[int, ...]], factors: list[float], source: np.dtype, target: np.dtype) -> StageRecords:
-    """Return each sample times its factor."""
+    """Return the stage that multiplies each sample by its factor."""
     records, kernel = linear_records(
         np.array(factors)[:, None, None], np.zeros((len(factors), 1)), np.dtype(source), np.dtype(target)
     )

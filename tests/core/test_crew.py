@@ -40,7 +40,7 @@ def run(cores=None):
 
 
 def started(what: str, worth_waking_ns: int, side: int) -> list[int]:
-    """Return the number of additional threads each time that the program prints it."""
+    """Run the program; return the numbers of additional threads that it prints."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM + what, str(worth_waking_ns), str(side)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""What exists once, whatever threads ask for it."""
+"""Objects that exist once, even if several threads request them at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shares of work that threads take without the GIL, and calls that follow when all of them are done."""
+"""Work whose shares threads take without the GIL, and calls that are made when all shares are done."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.core.threads import CALL_WORDS, NO_CALLS, BackgroundThreads, Share
 from penstock.kernels.cpu.memory import call
 from penstock.kernels.cpu.options import cfunc
 
-# Waiting yields the processors, in case the test fails and nothing ends it.
+# Sleep while waiting, so that a wait that a failed test never ends does not take up a processor.
 _SLEEP = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
 
 
