@@ -1,5 +1,5 @@
-"""Lines of text, rendered and photographed, read by the served pipeline's networks: ours beside PaddleOCR's steps in
-OpenCV.
+"""Compares the texts that the served pipeline reads on pages, rendered and photographed, with those that the same networks
+read after PaddleOCR's steps in OpenCV.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def load_pipeline(folder: Path) -> ModuleType:
 
 
 class Ours:
-    """The pipeline, one page at a time; see :class:`Reference`."""
+    """Penstock's pipeline, run on one page at a time; its arguments are those of :class:`Reference`."""
 
     def __init__(self, folder: Path, num_threads: int = 1) -> None:
         settings = {"batch_size": 1, "num_threads": num_threads, "device_id": None, "prefetch_queue_depth": 1}

@@ -1,4 +1,4 @@
-"""Answers of a classifier to photographs after each library's resizing: how many change.
+"""Counts how many of a classifier's answers to photographs change with the library that resizes them.
 
 The network is MobileNetV2, as `penstock examples add imagenet` writes it. Its preprocessing is torchvision's: the
 shorter side becomes 256 pixels, with antialiasing, and the middle is cut out. Pictures are photographs, and the
@@ -113,7 +113,7 @@ LIBRARIES: Mapping[str, Resize] = {
 
 
 def ours(given: Sequence[np.ndarray], reference: str | None) -> list[np.ndarray]:
-    """Return the pictures resized by our pipeline."""
+    """Return the pictures resized by Penstock's pipeline."""
 
     @pipeline_def(batch_size=16, num_threads=1, device_id=None, prefetch_queue_depth=1)
     def pipe() -> object:

@@ -1,5 +1,5 @@
-"""Sentences transcribed by the served pipeline's networks: ours beside Silero's function and Whisper's log-mel in
-PyTorch.
+"""Compares the texts that the served pipeline transcribes with those of the same networks after Silero's function and
+Whisper's log-mel spectrogram in PyTorch.
 """
 
 from __future__ import annotations

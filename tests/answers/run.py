@@ -23,7 +23,7 @@ SHARED = ROOT.parent / "shared" / "data"
 
 
 def main() -> int:
-    """Print the tables; 1 if our pipelines change an answer."""
+    """Print the tables; return 1 if Penstock's pipelines change an answer."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--photographs", type=Path, action="append", default=[], help="a folder of further JPEGs")
     parser.add_argument("--pages", type=int, default=10, help="of four lines each, rendered and photographed")

@@ -1,4 +1,4 @@
-"""Answers of our pipelines equal those of the networks' original preprocessing: a sample of `make answers`."""
+"""Networks' answers are the same with Penstock's preprocessing as with the original one: a sample of `make answers`."""
 
 from __future__ import annotations
 
