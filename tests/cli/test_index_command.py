@@ -39,7 +39,7 @@ def write_records(path: Path) -> Path:
 
 
 def write_recordio(path: Path) -> Path:
-    """Record of an image header without labels, and a body; the second is cut into two parts."""
+    """Write records with an image header, without labels, and a body; the second record is split into two parts."""
     header = struct.pack("<IfQQ", 0, 7, 0, 0)
     parts = [(0, header + b"abc"), (1, header), (3, b"d"), (0, header + b"efgh")]
     with open(path, "wb") as file:

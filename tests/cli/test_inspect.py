@@ -101,7 +101,7 @@ def test_a_page_shows_graphs_passes_and_what_each_operator_gives(photos: Path, t
     assert "_fused__Image 'normalized': all samples at once" in text
     assert f"wrote {page}" in text
     shown = Page(page)
-    # Three decoded, three resized and three normalized images; bytes are no pictures.
+    # Three decoded, three resized and three normalized images; encoded bytes are not shown as pictures.
     assert shown.images == 9
     assert "60×80×3 uint8" in shown.text
     assert "3×24×32 float32" in shown.text

@@ -1,4 +1,4 @@
-"""``penstock export --preset`` of files that are no model's configuration: one line says so."""
+"""``penstock export --preset`` with files that are not a model's configuration: the error is one line."""
 
 from __future__ import annotations
 

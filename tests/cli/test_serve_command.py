@@ -34,7 +34,7 @@ output [ { name: "y" data_type: TYPE_FP32 dims: [ 1 ] } ]
 instance_group [ { kind: KIND_CPU } ]
 """
 
-# A shell's background jobs ignore Ctrl-C, and those under nohup SIGHUP; the test may run in one.
+# The test may run as a shell's background job, which ignores Ctrl-C, or under nohup, which ignores SIGHUP.
 _UNDISTURBED = ["env", "--default-signal=INT,HUP"]
 
 
@@ -61,7 +61,7 @@ def wait(condition: Callable[[], bool]) -> None:
 def descendants(pid: int) -> list[tuple[int, str]]:
     """Return process ids and names of a process's children and their children."""
     found = []
-    # Children of all its threads: Triton is not started by the main one.
+    # Children of all threads, as Triton is not started by the main thread.
     lists = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
     for child in " ".join(lists).split():
         try:
@@ -137,7 +137,7 @@ def test_serves_until_it_is_told_to_stop(serve: Callable[..., Serving], end: sig
     serving.process.send_signal(end)
     assert serving.process.wait(60) == 0
     assert "stopping" in serving.text()
-    # Another process reaps children whose parent ended first, after some time.
+    # Children whose parent ended first are reaped by another process, some time later.
     wait(lambda: serving.left_behind() == [])
 
 

@@ -1,6 +1,6 @@
 """An unmodified DALI program that exercises most of DALI's API.
 
-Runs with DALI, too (debug mode on a machine with a GPU only): its expectations hold there. Prints ``ok`` for each point.
+Also runs with DALI, where its expectations hold, too (debug mode only on a machine with a GPU). Prints ``ok`` for each point.
 """
 
 import os

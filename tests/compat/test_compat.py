@@ -125,7 +125,7 @@ def test_compiled_plugins(installed: None, tmp_path: Path) -> None:
         manager.load_library("libmine.so")
     with pytest.raises(TypeError, match="must be a string"):
         manager.load_library(5)
-    # As in DALI: libraries in folders of this one, named in a certain way.
+    # As in DALI, libraries are found in subfolders with a certain name.
     manager.load_directory(str(tmp_path / "nothing"))
     (tmp_path / "mine").mkdir()
     (tmp_path / "libdali_above.so").touch()
@@ -416,7 +416,7 @@ def test_capsules_are_looked_at(installed: None) -> None:
 
 
 class _Given:
-    """An object that gives a capsule of memory on the CPU."""
+    """An object that exports a DLPack capsule of memory on the CPU."""
 
     def __init__(self, capsule: object) -> None:
         self._capsule = capsule

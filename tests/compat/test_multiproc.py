@@ -36,7 +36,7 @@ def failing(info: SampleInfo) -> np.ndarray:
 
 
 class Counting:
-    """An iterable, so one worker has it."""
+    """An iterable, which is read by one worker only."""
 
     def __iter__(self) -> Counting:
         self.count = 0

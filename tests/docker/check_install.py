@@ -2,7 +2,7 @@
 
     python tests/docker/check_install.py [--python python3.12] [--extras server,front,image,audio,video]
 
-Takes minutes and downloads what the image would, so it is no part of the test suite.
+Takes minutes, and downloads the same files as building the image, so it is not part of the test suite.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Block:
         title: the title of the file, if it is one.
         body: its text without the indentation.
         start, end: the offsets of the body in the page.
-        follows: nothing but blank lines are between it and the block before.
+        follows: whether only blank lines are between it and the block before.
     """
 
     language: str

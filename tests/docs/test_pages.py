@@ -24,7 +24,7 @@ FOLDERS = ("client_examples", "model_repository", "training")
 def run_page(page: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     for name in FOLDERS:
         (folder / name).symlink_to(ROOT / name)
-    # Readers serve from their current environment.
+    # Pages serve from the current environment, as their readers do.
     environment = {name: value for name, value in os.environ.items() if name != "PENSTOCK_SERVE_ENV"}
     command = [sys.executable, str(RUNNER), str(page)]
     # A separate process group, so that a server started by a page does not outlive an aborted test.

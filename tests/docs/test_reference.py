@@ -74,7 +74,7 @@ def test_pictures_show_what_goes_in_and_what_comes_out() -> None:
         np.asarray(Image.open(io.BytesIO(pages[f"operators/pictures/rotate-1-{number}-0.webp"]))) for number in (0, 1)
     )
     assert before.shape == after.shape == (160, 240, 3)
-    # The middle stays in place, turned by 30 degrees: a pixel to the right of it was above.
+    # The image is rotated by 30 degrees around its middle: a pixel to the right of the middle moves up.
     y, x = 40 * np.sin(np.pi / 6), 40 * np.cos(np.pi / 6)
     assert np.abs(after[round(80 - y), round(120 + x)].astype(int) - before[80, 160]).max() < 40
     page = pages["operators/rotate.md"]
