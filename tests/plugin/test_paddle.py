@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 with warnings.catch_warnings():
-    # Paddle warns when it is imported, of tools that are not installed.
+    # On import, Paddle warns about tools that are not installed.
     warnings.simplefilter("ignore")
     import paddle
 

@@ -36,7 +36,7 @@ def noisy() -> Any:
 
 
 class Numbers(Dataset[Any]):
-    """Pairs of a number as the proxy's output, and as it was."""
+    """A data set of pairs: a number's output from the proxy, and the number itself."""
 
     def __init__(self, transform: Any, count: int = 12) -> None:
         self.transform = transform

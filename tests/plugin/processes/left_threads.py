@@ -1,4 +1,4 @@
-"""A program that reports the threads of PyTorch's Gloo that its process group leaves: they may abort a process that ends."""
+"""A program that reports which threads of PyTorch's Gloo remain after its process group: they may abort an ending process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torchvision's transforms beside ours: samples, their outcomes, and whether these are the same."""
+"""Compares Penstock's transforms with torchvision's: samples, outcomes, and whether they are the same."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ MAKE = {
 
 
 def difference(first: Any, second: Any) -> str:
-    """Return where two results differ; empty: nowhere."""
+    """Return where two results differ; empty if they do not."""
     if type(first) is not type(second):
         return f"{type(second)}, and not {type(first)}"
     if isinstance(first, dict):
@@ -91,7 +91,7 @@ def outcome(module: Any, make: Any, sample: Any, seed: int) -> Any:
     try:
         return make(module)(sample)
     except Exception as error:
-        # The test compares whether both refuse it, not how.
+        # Tests compare whether both raise an error, not which.
         return f"refused, {isinstance(error, (TypeError, ValueError, RuntimeError, NotImplementedError, OSError))}"
 
 
@@ -103,7 +103,7 @@ def comparable(name: str, kind: str) -> bool:
 
 
 def size_of(result: Any) -> int:
-    """Return how many values a result holds."""
+    """Return the number of values in a result."""
     if isinstance(result, dict):
         return sum(map(size_of, result.values()))
     if isinstance(result, (list, tuple)):

@@ -158,7 +158,7 @@ def test_images_of_other_modes_become_what_torchvision_makes_of_them(mode: str) 
 
 
 class Heights(tv_tensors.TVTensor):
-    """A class of a user's."""
+    """A tensor class as users define them."""
 
 
 def test_functions_call_kernels_of_the_users_own_classes() -> None:

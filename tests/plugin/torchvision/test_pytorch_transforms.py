@@ -1,4 +1,4 @@
-"""Transforms beside torchvision's: the same samples, after the same seed, become the same values."""
+"""Transforms compared with torchvision's: with the same seed, the same samples become the same values."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _KNOWN = json.loads(RECORDED.read_text())
 
 @pytest.fixture
 def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw numbers from our generator."""
+    """Draw numbers from Penstock's generator, as if PyTorch were not installed."""
     generator = _random._Twister()
     monkeypatch.setattr(_random, "numbers", lambda: generator)
 

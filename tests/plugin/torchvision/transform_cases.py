@@ -1,4 +1,4 @@
-"""Transforms to compare: each case makes one from a module, torchvision's or ours."""
+"""Transforms to compare: each case makes one from a module, torchvision's or Penstock's."""
 
 from __future__ import annotations
 
