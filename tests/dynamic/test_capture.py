@@ -1,4 +1,4 @@
-"""Captured loops: the same results as without, from a pipeline."""
+"""Captured loops run as pipelines, with the same results as without capturing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def batches(count: int, size: int = SIZE, **settings: Any) -> ExternalSource:
 
 
 def endless(*values: float) -> ExternalSource:
-    """Return a source of always the same batch."""
+    """Return a source that always returns the same batch."""
     return ExternalSource(lambda: dynamic.batch([np.float32(values)] * SIZE))
 
 

@@ -43,7 +43,7 @@ class Block(nn.Module):
 
 
 class MobileNetV2(nn.Module):
-    """With the names of torchvision's, in which the weights were saved."""
+    """The network, with torchvision's names of modules, by which the weights were saved."""
 
     def __init__(self) -> None:
         super().__init__()

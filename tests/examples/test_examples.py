@@ -125,7 +125,7 @@ def test_other_files_and_missing_packages_are_refused(tmp_path: Path, monkeypatc
     with pytest.raises(ExampleError, match="could not be downloaded") as refused:
         replace(package, sha256="0" * 64).download(tmp_path)
     assert "HASHES" in str(refused.value)
-    # An index that is not there: pip does not get as far as the hash.
+    # The package index does not exist, so pip fails before it checks the hash.
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_RETRIES", "0")
     monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")

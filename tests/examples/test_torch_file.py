@@ -32,7 +32,7 @@ class Storage:
 
 
 class Pickler(pickle._Pickler):  # type: ignore[name-defined,misc]
-    """Writes pickles as PyTorch does, with names of modules that are not there."""
+    """Writes pickles as PyTorch does, with names of modules that need not exist."""
 
     def persistent_id(self, obj: Any) -> Any:
         return obj.reference if isinstance(obj, Storage) else None

@@ -1,4 +1,4 @@
-"""Tests of a Python's grammar are collected from that version on: older ones cannot parse them."""
+"""Collects tests of newer Python syntax only with versions that can parse them."""
 
 from __future__ import annotations
 

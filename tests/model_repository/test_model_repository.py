@@ -1,4 +1,4 @@
-"""The shipped models match their sources, and fit together."""
+"""The shipped models match their sources and each other."""
 
 from __future__ import annotations
 

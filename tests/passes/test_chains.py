@@ -115,7 +115,7 @@ CHAINS: dict[str, Callable[[Any], Any]] = {
     "letterbox, arithmetic, transpose": lambda x: fn.transpose(boxed_with_pad(x) / 255, perm=[1, 2, 0]),
     "resize, cast, arithmetic": lambda x: fn.cast(fn.resize(x, size=[320, 300]), dtype=types.FLOAT) * (1 / 255) - 0.5,
 }
-# Other operators, for combinations that nobody listed.
+# Other operators, for random combinations.
 FURTHER: dict[str, Callable[[Any], Any]] = {
     "resize to planes": lambda x: rescaled(fn.resize(x, size=[800, 640], reference="torchvision")),
     "resize to narrow planes": lambda x: rescaled(fn.resize(x, size=[90, 21], reference="pil")),

@@ -1,4 +1,4 @@
-"""Passes change no result."""
+"""Passes do not change results."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ REASONS = (
         r"No such file|need at least one array to stack|does not exist|no files|not found|cannot open|Git LFS|is empty",
         "needs files of DALI_extra",
     ),
-    # A tensor of a batch on a GPU has a method `shape`; one on the CPU is a numpy array.
+    # Tensors of a batch on a GPU have a method `shape`; those on the CPU are numpy arrays, whose `shape` is not callable.
     (r"CUDA|[Cc]u[Pp]y|GPU|gpu|nvidia-smi|'tuple' object is not callable", "needs a GPU"),
 )
 

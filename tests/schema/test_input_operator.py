@@ -45,7 +45,7 @@ def test_runs_wait_for_a_thread_that_feeds(ahead: dict[str, bool]) -> None:
     def feed() -> None:
         for number in range(3):
             pipeline.feed_input("fed", [np.int32(number)] * (number + 1))
-            # The next batch is fed when somebody waits for it.
+            # Feed the next batch only once a run waits for it.
             assert consumed.acquire(timeout=_PATIENCE)
 
     thread, failures = _started(feed)

@@ -1,4 +1,4 @@
-"""Names of operators belong to one class."""
+"""An operator's name belongs to one class only."""
 
 from __future__ import annotations
 

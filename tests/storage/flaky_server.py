@@ -20,7 +20,7 @@ class FlakyServer(ThreadingHTTPServer):
         files: contents by path, ``/name``.
         faults: the faults of the first requests of a path, in order: ``drop``, ``stall``, ``half``, or the status of an
             error, such as ``503``.
-        requests: how many there were of each path.
+        requests: the number of requests for each path.
         latency: seconds before each answer.
         knows_ranges: whether parts can be requested.
         tells: how to report a file's version: by ``ETag``, ``Last-Modified`` or not at all.

@@ -31,7 +31,7 @@ def archive() -> bytes:
     return packed.getvalue()
 
 
-# On a busy machine answers may take a while: the time is short only where some never come.
+# Answers may take a while on a busy machine, so the time limit is short only if some answers never come.
 PATIENT = Retries(attempts=4, first_pause=0.01)
 IMPATIENT = replace(PATIENT, timeout=2.0, seconds_per_mib=0.05)
 
@@ -82,7 +82,7 @@ def test_faults_that_last(server: FlakyServer, fault: str, reason: str) -> None:
     server.faults["/small.bin"] = [fault] * 100
     with pytest.raises(StorageError, match=rf"small\.bin' could not be read in 4 attempts and .* s: .*{reason}"):
         ANYWHERE.read(server.url("small.bin"))
-    # aiohttp makes a request again by itself where a connection is dropped.
+    # aiohttp itself repeats a request whose connection was dropped.
     assert server.requests["/small.bin"] in (4, 8)
 
 

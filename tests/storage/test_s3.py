@@ -107,7 +107,7 @@ def _batches(define: Callable[[str], Any], root: str) -> list[list[np.ndarray]]:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("reader", _READERS)
 def test_every_reader(bucket: str, local: Path, reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Manifests name files where the process is.
+    # Manifests name files relative to the working directory.
     monkeypatch.chdir(local / "nemo_asr")
     define = _READERS[reader]
     for received, expected in zip(_batches(define, bucket), _batches(define, str(local)), strict=True):

@@ -47,7 +47,7 @@ class Tensors:
 
 
 class Cancelling:
-    """Watches a run in which some samples are no longer wanted."""
+    """Watches a run in which some samples are cancelled."""
 
     def __init__(self, indices: Collection[int]) -> None:
         self._indices = indices

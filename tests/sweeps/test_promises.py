@@ -144,7 +144,7 @@ def test_layouts_are_taken_or_refused(schema: Schema) -> None:
 
 
 def _other(argument: Argument, value: Any) -> Any:
-    """Return the argument's default where it is as good a value, so that samples differ."""
+    """Return the argument's default if it is a valid value, so that samples differ."""
     if argument.is_list or argument.default is None or argument.tensor_example is not None:
         return value
     return argument.default

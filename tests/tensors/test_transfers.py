@@ -214,7 +214,7 @@ def test_memory_is_counted_and_given_back() -> None:
 
 
 def test_memory_that_is_being_taken_is_not_waited_for() -> None:
-    """Garbage may be collected while this thread holds the lock, and a pipeline be closed by that."""
+    """A garbage collection while this thread holds the lock may close a pipeline, which must not wait for the lock."""
     check(TensorListCPU(numbers(1, 2 * MB)))
     device, pool = transfers.transfers(), PinnedPool()
     pool.take(MB)
