@@ -221,7 +221,7 @@ def calls_at_both_ends(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
 
 @pytest.fixture
 def fresh(calls_at_both_ends: tuple[FaultyServer, Calls, Calls]) -> Iterator[FaultyServer]:
-    """Yield a server that does not run; kill what is left of its last run."""
+    """Yield a server that is not running; kill it after the test."""
     server, _, _ = calls_at_both_ends
     yield server
     server.kill()
