@@ -178,8 +178,7 @@ def test_each_failure_is_of_one_kind(cause: Exception, kind: str) -> None:
     refusal = refusal_of(error, start=3)
     accounts = Accounts("model", "1", Settings(log_failures="none"))
     for deaths in (4, 6, 1):
-        accounts.begin()
-        accounts.end([SimpleNamespace(id="")], {0: refusal}, {Metric.DECODER_DEATHS: deaths})
+        accounts.end(accounts.begin(), [SimpleNamespace(id="")], {0: refusal}, {Metric.DECODER_DEATHS: deaths})
     counts = accounts.tally.take().counts
     assert counts[Metric.FAILED_REQUESTS, ("client", kind, refusal.operator)] == 3
     # The third reading is from a rebuilt pipeline, which begins at 0.
@@ -193,15 +192,25 @@ def test_samples_that_are_computed_step_by_step_are_counted_by_the_reason() -> N
         values = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
         pipe.set_outputs(fn.cast(values * 2 + 1, dtype=types.INT32))
     runner = PipelineRunner(pipe)
-    watch = SimpleNamespace(operator_ran=accounts.operator_ran, cancelled=lambda: ())
     for length in (3, 3, 100_000):
-        accounts.begin()
+        execution = accounts.begin()
+        watch = SimpleNamespace(operator_ran=execution.operator_ran, cancelled=lambda: ())
         runner.run({"x": TensorListCPU(np.zeros((2, length), np.float32))}, 2, watch)
-        accounts.end([], {}, {})
+        accounts.end(execution, [], {}, {})
     pipe.close()
     counts = accounts.tally.take().counts
     assert counts[Metric.FUSED_SAMPLES, ("penstock.fn.cast", "small samples")] == 4
     assert counts[Metric.FUSED_SAMPLES, ("penstock.fn.cast", "fused")] == 2
+
+
+def test_slow_executions_add_up_an_operator_that_ran_on_both_devices(caplog: pytest.LogCaptureFixture) -> None:
+    accounts = Accounts("model", "1", Settings(slow_execution_seconds=0.0))
+    execution = accounts.begin()
+    execution.operators["fn.resize", "cpu"] += 1.5
+    execution.operators["fn.resize", "gpu"] += 0.25
+    execution.operators["fn.crop", "cpu"] += 1.6
+    accounts.end(execution, [], {}, {})
+    assert "slowest=fn.resize slowest_seconds=1.750" in caplog.text
 
 
 def test_each_metric_is_explained_on_the_page(server: LocalServer, client: Any) -> None:

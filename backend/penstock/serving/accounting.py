@@ -144,5 +144,7 @@ class Accounts:
 
     def _log_slowness(self, requests: Sequence[Named], execution: ExecutionAccount, seconds: float) -> None:
         ids = [request.id for request in requests]
-        operators = {name: operator_seconds for (name, _), operator_seconds in execution.operators.items()}
+        operators: defaultdict[str, float] = defaultdict(float)
+        for (name, _), operator_seconds in execution.operators.items():
+            operators[name] += operator_seconds
         logger.warning("%s", slow_execution(self.model, self.version, ids, sum(execution.batches), seconds, operators))
