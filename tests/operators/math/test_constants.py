@@ -9,7 +9,7 @@ import pytest
 
 from penstock.core.chains import StageRecords, array_part, compute_part
 from penstock.data_types import FLOAT, INT32, from_numpy_dtype, numpy_dtype
-from penstock.kernels.cpu.convert import cast
+from penstock.kernels.cpu.casting import cast
 from penstock.kernels.elementwise import evaluate
 from penstock.kernels.expression import result_type
 from penstock.operators.generic._cast_cpu import casting_stage

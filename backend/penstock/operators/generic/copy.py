@@ -51,6 +51,8 @@ class Copy(Operator):
 def _copy_on_cpu(workspace: Workspace, source: TensorList, output: TensorListCPU) -> None:
     from penstock.kernels.cpu.blocks import copy_samples
 
+    if not len(source):
+        return
     # Describing a few small samples takes longer than copying them.
     is_small = output.elements.nbytes <= _MAX_PLAIN_BYTES
     if is_small or not copy_samples(workspace, source, output):
