@@ -95,7 +95,8 @@ def measured(case: Case, options: argparse.Namespace) -> tuple[dict[str, float],
         except Exception as error:
             if name == SELF:
                 raise
-            refused[name] = " ".join(str(error).split())[-150:]
+            # Results say nothing of where the packages are.
+            refused[name] = re.sub(r"/\S*/site-packages/", "", " ".join(str(error).split()))[-150:]
             continue
         candidates[name] = made
     return _medians(candidates, batches, options.rounds), refused
