@@ -24,7 +24,7 @@ from loading import MUTANT
 from mutants import MARKS, REACHED
 
 MAX_SECONDS = 30.0
-"""The tests chosen for a mutant are those that together took at most so many seconds without it, and at least one."""
+"""The limit on the total time of the tests chosen for a mutant, measured without it; at least one test is chosen."""
 MIN_SECONDS = 30.0
 """A mutant whose tests take longer than this, and than ten times their time without it, counts as killed."""
 _POLL_SECONDS = 0.005

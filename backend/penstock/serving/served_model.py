@@ -192,7 +192,7 @@ class ServedModel:
         config: the model's complete configuration.
         settings: the model's settings.
         accounts: records executions.
-        self_check: is told of their answers.
+        self_check: records their answers.
 
     Attributes:
         accounts, self_check: as above.

@@ -46,9 +46,9 @@ __device__ inline int list_near(const Shapes &shapes, int64 begin, int64 end, co
     return found;
 }
 
-// Draws a part of a shape, of PARTS that each has. A set of shapes is told by `Shapes`: `read` fills one, and returns false where there is
-// none; `part` is the area of a part, `reaches` says whether a shape may cover a pixel of an area, and `colour_at` where the colour of a
-// pixel begins among the values, -1: nowhere.
+// Draws one of the PARTS of a shape. `Shapes` gives access to all shapes of a picture: `read` fetches a shape, and returns false if there
+// is none with that number; `part` returns the area of a part, `reaches` whether a shape may cover a pixel of an area, and `colour_at`
+// the position in `values` at which the colour of a pixel begins, or -1 if the shape does not cover the pixel.
 template <typename Shapes>
 __device__ inline void draw(const Picture &p, int64 block, const Shapes &shapes, const uint8 *values) {
     __shared__ typename Shapes::Shape near[THREADS];

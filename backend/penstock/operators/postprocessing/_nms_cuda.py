@@ -101,7 +101,7 @@ _CHUNK = 2048
 _WORD_BITS = 64
 _OVERLAPS_BYTES = _CHUNK // 8
 _CANDIDATE_BYTES = 32
-# Up to so many scores of a sample may all be candidates, as far as memory goes; of more, candidates are counted first.
+# If no sample has more scores than this, memory is allocated as if all of them were candidates; otherwise candidates are counted first.
 _MAX_SCORES_UNCOUNTED = 8 * _CHUNK
 _NONE = np.iinfo(np.uint64).max
 SOURCE = KernelSource(__file__, _Detections, _Result, _Gathered, ROUNDS=_ROUNDS, CHUNK=_CHUNK)
@@ -193,7 +193,7 @@ class KeptColumns(PlanColumns[Kept]):
 def suppress_boxes(detected: Detected, classes: np.ndarray, settings: Settings) -> KeptColumns:
     """Find the boxes of each sample that no better one suppresses.
 
-    Waits for the GPU; twice if samples have so many scores that candidates are counted before memory is allocated.
+    Waits for the GPU once, or twice if a sample has more than ``_MAX_SCORES_UNCOUNTED`` scores.
 
     Args:
         classes: number of scores of a box, for each sample.
