@@ -33,6 +33,11 @@ def test_the_list_is_sorted_and_each_kernel_takes_what_it_says() -> None:
         assert isinstance(kernel, Callback) is (signature.kind is Kind.CALLBACK) is bool(result)
 
 
+def test_what_is_compiled_first_is_in_the_list() -> None:
+    missing = {*recording.read(recording.FIRST)} - {*recording.read()}
+    assert not missing, "what `penstock setup` compiles first has changed its types, or is gone"
+
+
 def first_batches(name: str, home: Path, **variables: str) -> dict[str, object]:
     """Return what a new process, for a user without a cache, prints about a pipeline's first batches."""
     places = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "NUMBA_CACHE_DIR": str(home / "kernels")}
