@@ -96,7 +96,7 @@ def test_class() -> None:
         (dict(ins_ndim=3), RuntimeError, "promises 3"),
         (dict(setup_fn=None, outs_ndim=1, run_fn=lambda out, value: None), RuntimeError, "setup_fn"),
         (dict(run_fn=broken), RuntimeError, "too much"),
-        (dict(out_types=[types.FLOAT] * 2), AssertionError, "must match"),
+        (dict(out_types=[types.FLOAT] * 2), AssertionError, "as many as `outs_ndim`"),
         (dict(in_types=types.FLOAT16), RuntimeError, "float16"),
         (dict(run_fn=lambda out, value: nothing_of_that_name(value)), numba.core.errors.NumbaError, "nothing_of_that"),  # noqa: F821
         (dict(device="gpu"), AssertionError, "blocks"),

@@ -139,9 +139,7 @@ class Regions(PlanColumns[Region]):
 
     def are_inside(self, shapes: np.ndarray) -> bool:
         """Return whether all regions lie within samples of ``shapes``."""
-        from penstock.kernels.cpu.windows import first_outside
-
-        return bool(first_outside(shapes, self.anchors, self.extents, False) < 0)
+        return bool(((self.anchors >= 0) & (self.anchors + self.extents <= shapes)).all())
 
     def are_whole(self, shapes: np.ndarray, count: int) -> bool:
         """Return whether all regions span the samples in each of the first ``count`` dimensions."""
