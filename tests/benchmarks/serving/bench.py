@@ -272,7 +272,7 @@ def describe_run(serving: Environment, dali: Environment | None, images: Sequenc
     console.print(f"date      {datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
     console.print(f"hardware  {_processor()}, {CORES} cores used, {_memory_gb():.0f} GB")
     console.print(
-        f"versions  {_versions(serving, ('penstock', 'nvidia-pytriton', 'numpy', 'numba', 'nvidia-nvimgcodec-cu12', 'pillow'))}"
+        f"versions  {_versions(serving, ('penstock-triton', 'nvidia-pytriton', 'numpy', 'numba', 'nvidia-nvimgcodec-cu12', 'pillow'))}"
     )
     if dali is not None:
         console.print(f"          {_versions(dali, ('nvidia-dali-cuda120', 'numpy'))}")
