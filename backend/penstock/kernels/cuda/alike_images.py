@@ -1,5 +1,5 @@
-"""Images that are all resized, cropped and stored by the same rules: one compiled call computes the GPU's descriptors
-from their sizes.
+"""Images that are all resized, cropped and stored by the same rules: one compiled call computes the descriptors that kernels read
+from the images' sizes.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class AlikeRules(NamedTuple):
     """Settings shared by all images of one type.
 
     Attributes:
-        source, target: types of the elements.
-        after: the steps after the resizing, without drawn flags.
+        source, target: the element types of the images and of the results.
+        after: the steps after the resizing, without flags that are drawn at random.
         record: the record from which images are planned.
     """
 
@@ -45,13 +45,13 @@ class AlikeRules(NamedTuple):
 
     @classmethod
     def of(cls, types: tuple[np.dtype, np.dtype], channels: int, sizes: Sizes, after: Normalized) -> AlikeRules:
-        """Return the rules.
+        """Make the rules for images of one type and number of channels.
 
         Args:
-            types: the types of the images' elements, and of the results'.
-            channels: the images' channels.
+            types: the element types of the images and of the results.
+            channels: the number of channels of the images.
             sizes: how images are resized and cropped.
-            after: the steps after the resizing, without drawn flags.
+            after: the steps after the resizing, without flags that are drawn at random.
         """
         source, target = types
         copied = 0 if after.normalization is None else len(after.normalization)
@@ -64,12 +64,12 @@ class AlikeImages(NamedTuple):
 
     Attributes:
         rules: the rules.
-        shapes: the shapes of the images (H, W, C), in rows.
+        shapes: the shape (H, W, C) of each image, as a row.
         tables: the filters' tables.
-        stacks: the shapes of the images as stacks, or, if only windows are in memory, of these.
-        windows: the part of each image that is read and alone is in memory: top, left, height and width. Without rows:
-            images are there whole.
-        cropped: the sizes of the results.
+        stacks: the shapes of the images, each as a stack of one; if only windows are in memory, the shapes of the windows.
+        windows: top, left, height and width of the part of each image that is read, and is the only part in memory. No rows: whole images
+            are in memory.
+        cropped: the heights and widths of the results.
         descriptors, blocks, stacked: the arguments of the kernels that resample the images, except for addresses.
     """
 
@@ -85,10 +85,10 @@ class AlikeImages(NamedTuple):
 
     @classmethod
     def planned(cls, rules: AlikeRules, shapes: np.ndarray, in_windows: bool = False) -> AlikeImages | None:
-        """Return images of these shapes (H, W, C), in rows; None if each has to be planned separately.
+        """Plan the resampling of images, given a row (H, W, C) for each; return None if each has to be planned separately.
 
         Args:
-            in_windows: whether only the windows of images that are read will be in memory.
+            in_windows: whether only the part of each image that is read will be in memory.
         """
         count = len(shapes)
         rows, descriptors = blank_tables(count), blank_descriptors(count)
@@ -108,14 +108,14 @@ class AlikeImages(NamedTuple):
         return cls(rules, shapes, tables, stacks, windows, cropped, descriptors, blocks, way)
 
     def whole(self, rows: np.ndarray) -> AlikeImages:
-        """Return some of the images, as they are without windows; ``rows``: their numbers."""
+        """Return a plan for some of the images, given their indices, that reads whole images instead of windows."""
         planned = self.planned(self.rules, self.shapes[rows])
-        # A plan for all images is valid for some of them, too.
+        # Rules by which all images can be planned also suit any subset of them.
         assert planned is not None
         return planned
 
     def launch(self, after: Normalized, targets: np.ndarray, sources: ImageStacks) -> None:
-        """Resample the images, which are in memory whole; the arguments are those of :meth:`resampling`."""
+        """Resample images that are whole in memory; the arguments are those of :meth:`resampling`."""
         if is_recorded() or (sources.addresses % _ALIGNMENT).any():
             self.resampling(after, targets, sources=sources).launch()
             return
@@ -125,13 +125,13 @@ class AlikeImages(NamedTuple):
     def resampling(
         self, after: Normalized, targets: np.ndarray, owner: object = None, sources: ImageStacks | None = None
     ) -> PlannedResampling:
-        """Return the arguments of the kernels that resample them.
+        """Return the arguments of the kernels that resample the images.
 
         Args:
-            after: the steps after the resizing, with drawn flags.
+            after: the steps after the resizing, including flags that were drawn at random.
             targets: the addresses of the results, uint64.
-            owner: object that keeps their memory alive, if nothing else does.
-            sources: the whole images; None: they, or their windows, come later, at addresses that are multiples of 16.
+            owner: object that keeps the results' memory alive, if nothing else does.
+            sources: the whole images; None: the addresses of the images or of their windows are filled in later, and are multiples of 16.
         """
         rules = self.rules
         if sources is not None and (sources.addresses % _ALIGNMENT).any():
@@ -139,7 +139,7 @@ class AlikeImages(NamedTuple):
         starts, weights = self.tables.memory()
         descriptors = self.descriptors
         if sources is not None:
-            # The images may be resampled again from another address.
+            # The images may be resampled again from another address, so the shared descriptors must not change.
             descriptors = Records(descriptors.struct, descriptors.rows.copy())
             descriptors["source"] = sources.addresses
         descriptors["target"] = targets

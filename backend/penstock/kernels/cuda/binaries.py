@@ -1,8 +1,7 @@
-"""CUDA kernels that were compiled when the package was built, by :mod:`penstock.kernels.building.cuda`: cubins of each architecture.
+"""CUDA kernels that :mod:`penstock.kernels.building.cuda` compiled when the package was built: cubins for each architecture.
 
-They are in one archive, in a package's ``native/kernels`` or a checkout's ``build/kernels``, under a digest of all that
-they are compiled from, so that a kernel whose source has changed is not found. CuPy compiles missing ones where they
-are used.
+They are in one archive, in the package's ``native/kernels`` or a checkout's ``build/kernels``. Each is stored under a digest of
+everything that it is compiled from, so a kernel whose source has changed is not found. CuPy compiles missing kernels at run time.
 """
 
 from __future__ import annotations
@@ -24,14 +23,12 @@ NAME = "cuda_kernels.zip"
 FOLDER = Path("build", "kernels")
 """The archive's folder in a checkout."""
 INDEX = "index.json"
-"""The archive's first file: the kernels' names in their cubins, by digest."""
+"""The archive's first file: it maps digests to the names of kernels in their cubins."""
 OLDEST = "75"
 """The oldest architecture that kernels are compiled for: Turing."""
 PTX = "ptx"
-"""Stands for an architecture: code for :data:`OLDEST`, which the driver compiles for GPUs that are newer than this
-package.
-"""
-# CUfunction_attribute of the driver.
+"""Used in place of an architecture: PTX for :data:`OLDEST`, which the driver compiles for GPUs that are newer than this package."""
+# CUfunction_attribute of the driver API.
 _MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
 
 
@@ -39,7 +36,7 @@ class Binary(NamedTuple):
     """A compiled kernel.
 
     Attributes:
-        name: its name in the module.
+        name: the kernel's name in the module.
         module: a cubin, or PTX.
     """
 
@@ -48,7 +45,7 @@ class Binary(NamedTuple):
 
 
 class BinaryKernel:
-    """A kernel of a module that was compiled earlier, on the current device; it is called like CuPy's.
+    """A kernel of a module that was compiled earlier, loaded on the current device; called like a CuPy kernel.
 
     Args:
         binary: the kernel.
@@ -66,7 +63,7 @@ class BinaryKernel:
 
     @property
     def max_dynamic_shared_size_bytes(self) -> int:
-        """The largest dynamic shared memory of a launch, in bytes."""
+        """The limit of dynamic shared memory in a launch, in bytes."""
         return int(self._driver.funcGetAttribute(_MAX_DYNAMIC_SHARED_SIZE_BYTES, self.kernel.ptr))
 
     @max_dynamic_shared_size_bytes.setter
@@ -81,11 +78,11 @@ class BinaryKernel:
 
 
 def digest_of(text: str, instance: str, options: tuple[str, ...]) -> str:
-    """Return the digest by which a kernel is found.
+    """Return the digest under which a kernel is stored in the archive.
 
     Args:
         text: the complete source.
-        instance: the kernel, with its template arguments.
+        instance: the kernel's name with its template arguments.
         options: the compiler's options.
     """
     return hashlib.sha256(repr((text, instance, options)).encode()).hexdigest()[:24]
@@ -95,18 +92,19 @@ def entry_of(digest: str, architecture: str) -> str:
     """Return the name of a module in the archive.
 
     Args:
-        digest: the kernel's.
-        architecture: such as ``90``, or :data:`PTX`.
+        digest: the kernel's digest.
+        architecture: for example ``90``, or :data:`PTX`.
     """
     return f"{digest}.{architecture}"
 
 
 def find(digest: str, capability: str) -> Binary | None:
-    """Return a kernel, if it was compiled when the package was built.
+    """Return a kernel if it was compiled when the package was built, otherwise None.
 
     Args:
-        digest: the kernel's.
-        capability: the device's compute capability, such as ``"90"``: it runs cubins of the same major version and an earlier minor one.
+        digest: the kernel's digest.
+        capability: the device's compute capability, such as ``"90"``. A device runs cubins of its major version and the same or an earlier
+            minor version.
     """
     archive = _archive()
     if archive is None or digest not in archive.names or int(capability) < int(OLDEST):

@@ -1,4 +1,4 @@
-// Pixels times a matrix plus an offset; or all values alike times a factor plus an offset.
+// Each pixel is multiplied by a matrix, and an offset is added; with a 1x1 matrix, each value is scaled and offset by itself.
 
 template <typename In, typename Out, int CHANNELS_IN, int CHANNELS_OUT>
 __device__ inline void transform_pixel(const Colour &p, const In *source, Out *target) {
@@ -12,7 +12,7 @@ __device__ inline void transform_pixel(const Colour &p, const In *source, Out *t
 
 template <typename In, typename Out, int CHANNELS_IN, int CHANNELS_OUT>
 __global__ void colour(const int64 *__restrict__ first_blocks, const Colour *__restrict__ colours, int samples) {
-    // Neighbouring pixels per thread at a time.
+    // The number of neighbouring pixels that a thread computes at a time.
     const int UNIT = CHANNELS_IN == 1 && CHANNELS_OUT == 1 ? 8 : 4;
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Colour &p = colours[sample];

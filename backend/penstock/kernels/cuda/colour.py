@@ -19,7 +19,7 @@ class _Colour(NamedTuple):
     """The descriptor of one sample.
 
     Attributes:
-        pixels: the number of pixels; without a matrix, of values.
+        pixels: the number of pixels; with a 1x1 matrix, the number of values.
     """
 
     source: Pointer
@@ -38,9 +38,9 @@ def fits(matrix: np.ndarray) -> bool:
 
 
 def transform_colours(jobs: Sequence[tuple[OnGpu, np.ndarray, np.ndarray, OnGpu]]) -> None:
-    """Transform ``(source, matrix, offset, target)`` for each sample; a 1x1 matrix scales all values alike.
+    """Transform the colours of each sample, ``(source, matrix, offset, target)``; a 1x1 matrix scales each value by itself.
 
-    There is one launch for each shape of matrix; a batch usually has only one.
+    Matrices of each shape take one launch; all matrices of a batch usually have the same shape.
     """
     located = [(locate(source), matrix, offset, locate(target)) for source, matrix, offset, target in jobs]
     located = [job for job in located if job[3].size]

@@ -1,5 +1,6 @@
-// Code shared by all kernels: types, conversion, and finding the sample that a block belongs to. Structs that kernels read, and
-// constants that are needed in Python, too, are declared in the module beside a `.cu` file; they go in front of it.
+// Code shared by all kernels: types, conversion, and finding the sample that a block belongs to. Structs that kernels read, and constants
+// that Python needs as well, are declared in the Python module next to a `.cu` file; their C declarations are inserted before the text of
+// that file.
 
 typedef unsigned char uint8;
 typedef unsigned short uint16;
@@ -28,7 +29,7 @@ __device__ inline float16 to_half(float value) {
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
     return result;
 }
-#else  // a compiler for the CPU, as the tests use
+#else  // a C++ compiler for the CPU, as in the tests
 inline float of_half(float16 value) {
     _Float16 half;
     memcpy(&half, &value, sizeof(half));
@@ -63,8 +64,8 @@ LIMITS(int16, -32768, 32767.0, 0)
 LIMITS(int32, -2147483647 - 1, 2147483647.0, -2147483647 - 1)
 LIMITS(int64, -9223372036854775807ll - 1, 9223372036854775807.0, -9223372036854775807ll - 1)
 
-// Conversion as everywhere in Penstock: integers are rounded half away from zero and saturate; NaN becomes 0, or the integer with
-// only the highest bit set (32-bit signed and 64-bit types).
+// Converts as the rest of Penstock does: results of integer types are rounded half away from zero and saturate; NaN becomes 0, or the
+// integer with only the highest bit set (32-bit signed and 64-bit types).
 template <typename Out, typename In>
 struct Convert {
     static __device__ Out from(In value) {
@@ -126,7 +127,7 @@ template <> struct Convert<bool, float16> { static __device__ bool from(float16 
 template <typename Out, typename In>
 __device__ inline Out converted(In value) { return Convert<Out, In>::from(value); }
 
-// Neighbouring elements, which are read or written at once where they are aligned.
+// Neighbouring elements that are read or written with one instruction if they are aligned.
 template <typename T, int COUNT>
 struct alignas(sizeof(T) * COUNT < 16 ? sizeof(T) * COUNT : 16) Pack {
     T values[COUNT];
@@ -197,13 +198,13 @@ __device__ inline void read_values<6, uint8>(const uint8 *at, float *values) {
     for (int i = 0; i < 6; i++) values[i] = float(uint8(bytes >> 8 * i));
 }
 
-// The value between two neighbours above and two below.
+// Interpolates linearly between two neighbours above (a, b) and two below (d, e).
 __device__ inline float between(float a, float b, float d, float e, float fx, float fy) {
     float top = a + (b - a) * fx, low = d + (e - d) * fx;
     return top + (low - top) * fy;
 }
 
-// All channels of the pixel between four neighbours, of which `upper` and `lower` are the left ones.
+// Interpolates all channels of the pixel between four neighbours; `upper` and `lower` point to the two on the left.
 template <int CHANNELS, typename Out, typename In>
 __device__ inline void interpolate_pixel(const In *upper, const In *lower, float fx, float fy, Out *target) {
     float above[2 * CHANNELS], below[2 * CHANNELS];
@@ -213,15 +214,15 @@ __device__ inline void interpolate_pixel(const In *upper, const In *lower, float
         target[c] = converted<Out>(between(above[c], above[CHANNELS + c], below[c], below[CHANNELS + c], fx, fy));
 }
 
-// Numbers that may be negative, as wide as an index.
+// The signed type as wide as an index type.
 template <typename Index> struct Signed { typedef int64 Type; };
 template <> struct Signed<uint32> { typedef int32 Type; };
 
-// How many elements are written at once: 16 bytes, but no more than 8 elements.
+// The number of elements that are written at once: 16 bytes, but no more than 8 elements.
 template <typename T>
 __device__ constexpr int pack_size() { return sizeof(T) <= 2 ? 8 : int(16 / sizeof(T)); }
 
-// An extent, and the numbers that divide by it: a product is much faster than a division. For dividends below 2^31.
+// An extent, and the factor and shift that replace a division by it, as multiplying is much faster. For dividends below 2^31.
 struct Divisor {
     uint32 extent, factor, shift;
 };
@@ -230,7 +231,7 @@ __device__ inline uint32 divided(uint32 value, const Divisor &by) {
     return uint32(uint64(2 * value) * by.factor >> 32) >> by.shift;
 }
 
-// The last sample whose first block is not after `block`.
+// The sample that a block belongs to: the last one whose first block is not after `block`.
 __device__ inline int sample_of(const int64 *first_blocks, int samples, int64 block) {
     int low = 0, high = samples - 1;
     while (low < high) {
@@ -244,14 +245,15 @@ struct Place {
     int64 row, column;
 };
 
-// The row and column of the element at `position`, in rows of `columns`. Divides with 32 bits if they suffice, which is much faster.
+// The row and column of the element at `position` of an array with `columns` columns. Divides with 32 bits if they suffice, which is much
+// faster.
 __device__ inline Place place_of(int64 position, int64 columns) {
     if ((position | columns) >> 32) return {position / columns, position % columns};
     uint32 row = uint32(position) / uint32(columns);
     return {int64(row), int64(uint32(position) - row * uint32(columns))};
 }
 
-// An element of an array seen as (planes, height, width, inner).
+// The position of an element in an array viewed as (planes, height, width, inner).
 struct Spot {
     int64 plane;
     int y, x, inner;
@@ -262,12 +264,12 @@ __device__ inline Spot spot_of(int64 element, int height, int width, int inner) 
     return {plane.row, int(plane.column), int(row.column), int(pixel.column)};
 }
 
-// The position in [0, size) whose value lies at `index`; -1 for the constant beyond the border.
+// The position in [0, size) whose value is used for `index`; -1: the constant outside of the border.
 __device__ inline int within(int index, int size, int border) {
     if (index >= 0 && index < size) return index;
     if (border == BORDER_CONSTANT) return -1;
     if (border == BORDER_REPLICATE || (border == BORDER_REFLECT_101 && size == 1)) return index < 0 ? 0 : size - 1;
-    // Mirrored, the values have a period of twice the size, less the two edges where they are not repeated.
+    // Reflected values repeat after twice the size; if edges are not repeated, after two elements less.
     int period = border == BORDER_WRAP ? size : border == BORDER_REFLECT ? 2 * size : 2 * size - 2;
     index %= period;
     if (index < 0) index += period;

@@ -1,12 +1,12 @@
-// Sums of separable filters, reflected at the border without repeating the edge.
+// Sums of separable filters; values beyond the border are reflected without repeating the edge.
 #include "tiles.cuh"
 
-// Adds a term to the sum of those before it.
+// Adds a term to the sum of the terms before it.
 __device__ inline void add_term(float &total, float part, float scale, bool first) {
     total = first ? part * scale : part * scale + total;
 }
 
-// The sum of filters along one axis of arrays seen as (outer, n, inner); each thread computes a stretch of this axis.
+// Sums filters along one axis of arrays viewed as (outer, n, inner); each thread computes a stretch of this axis.
 template <typename In, typename Out>
 __global__ void convolve_lines(const int64 *__restrict__ first_blocks, const Lines *__restrict__ plans, int samples,
                                const float *__restrict__ windows) {
@@ -35,10 +35,10 @@ __global__ void convolve_lines(const int64 *__restrict__ first_blocks, const Lin
         if (begin + i < size) target[(begin + i) * p.inner] = converted<Out>(totals[i]);
 }
 
-// Output rows that a thread computes, of four columns each.
+// The number of output rows that a thread computes, in four columns each.
 const int STRETCH_DOWN = 4;
 
-// The sum of filters along the height and the width: first rows are filtered, then the columns of the result.
+// Sums filters along the height and the width: each filter runs along the rows first, then along the columns of the result.
 template <typename In, typename Out>
 __global__ void __launch_bounds__(256, 3) convolve_planes(const int64 *__restrict__ first_blocks, const Planes *__restrict__ plans, int samples,
                                 const float *__restrict__ windows) {
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(256, 3) convolve_planes(const int64 *__restric
 
     const int stretches = (tile.columns + STRETCH - 1) / STRETCH;
     for (int term = 0; term < p.terms; term++) {
-        // Windows narrower than the widest one begin later.
+        // Narrower windows begin later than the widest one.
         const int width = p.widths[term], late = tiles.left - width / 2;
         each_place(rows, stretches * inner, [&](int row, int lane) {
             int element = lane % inner + lane / inner * STRETCH * inner;

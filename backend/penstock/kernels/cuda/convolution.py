@@ -22,10 +22,10 @@ _Floats = Annotated[Sequence[float], Repeated(np.float32, _MAX_TERMS)]
 
 
 class _Lines(NamedTuple):
-    """The descriptor of one sample, seen as (outer, n, inner) and filtered along one axis.
+    """The descriptor of one sample, viewed as (outer, n, inner) and filtered along the middle axis.
 
     Attributes:
-        windows: offset of each term's window in the table.
+        windows: offset of each term's window in the table of windows.
     """
 
     sources: _Pointers
@@ -43,8 +43,8 @@ class _Planes(NamedTuple):
     """The descriptor of one sample, filtered along height and width.
 
     Attributes:
-        weights, weight_count: offset of the sample's windows in the table, and their number of elements.
-        windows_y, windows_x: offset of each term's window within those.
+        weights, weight_count: offset of the sample's windows in the table of windows, and their total number of elements.
+        windows_y, windows_x: offset of each term's vertical and horizontal window among the sample's windows.
     """
 
     tiles: Tiles
@@ -59,16 +59,16 @@ class _Planes(NamedTuple):
 
 
 SOURCE = tile_source(__file__, _Lines, _Planes, MAX_TERMS=_MAX_TERMS)
-# A window that leaves values unchanged.
+# The window of an axis that is not filtered: it leaves values unchanged.
 _NOTHING = np.ones(1, np.float32)
 
 
 @dataclass(frozen=True)
 class Term:
-    """A separable filter, one term of a sum.
+    """A separable filter that is one term of a sum.
 
     Attributes:
-        scale: its factor in the sum.
+        scale: the factor of the filter's result in the sum.
         windows: the windows by axis, float32 and of odd length; an axis without one is not filtered.
     """
 
@@ -90,7 +90,7 @@ class Filters:
 
 
 def convolve(jobs: Sequence[Filters], axes: Sequence[int]) -> None:
-    """Fill all targets. Filters run along ``axes``, which must be consecutive, from the last to the first."""
+    """Fill all targets. ``axes`` must be consecutive; filters run along the last of them first."""
     jobs = [job for job in jobs if job.target.size]
     tiles = [_tiling(job, axes) for job in jobs] if len(axes) <= 2 else [None] * len(jobs)
     by_planes = [(job, tiling) for job, tiling in zip(jobs, tiles) if tiling]
@@ -102,7 +102,7 @@ def convolve(jobs: Sequence[Filters], axes: Sequence[int]) -> None:
 
 
 def _filtered_along_other_axes(jobs: Sequence[Filters], axes: Sequence[int]) -> list[tuple[Filters, list[Located]]]:
-    """Filter each term along all axes but the first; return the jobs of filtering along that one."""
+    """Filter each term along all axes except the first; return each job with the terms' results, to be filtered along the first axis."""
     if len(axes) == 1:
         return [(job, [job.source] * len(job.terms)) for job in jobs]
     shapes = [job.source.shape for job in jobs for _ in job.terms]
@@ -126,7 +126,7 @@ class _Table:
         self._size = 0
 
     def add(self, windows: Sequence[np.ndarray]) -> int:
-        """Add a run of windows unless it is already there, and return the offset of the first."""
+        """Add consecutive windows unless they are in the table already; return the offset of the first."""
         key = tuple(map(id, windows))
         if key not in self._places:
             self._places[key] = self._size
@@ -187,7 +187,7 @@ def _tiling(job: Filters, axes: Sequence[int]) -> Tiling | None:
 
 
 def _view(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, int, int, int]:
-    """Return the shape as (planes, height, width, inner). With a single axis, the dimensions before it count as the
+    """Return the shape viewed as (planes, height, width, inner). With a single axis, the dimensions before it count as the
     height.
     """
     if len(axes) == 2:
@@ -196,7 +196,7 @@ def _view(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, int, int, int
 
 
 def _windows(job: Filters, axes: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the windows (vertical, horizontal) of each term."""
+    """Return the windows of each term, (vertical, horizontal)."""
     if len(axes) == 2:
         return [(term.window(axes[0]), term.window(axes[1])) for term in job.terms]
     return [(_NOTHING, term.window(axes[0])) for term in job.terms]

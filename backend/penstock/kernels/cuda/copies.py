@@ -1,4 +1,4 @@
-"""Copying of many arrays on the GPU with one call on the current stream."""
+"""Copies many arrays on the GPU with one call on the current stream."""
 
 from __future__ import annotations
 

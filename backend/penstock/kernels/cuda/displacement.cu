@@ -1,5 +1,5 @@
-// Images with displaced pixels: by maps, on a ball, or by waves. As on the CPU
-// (kernels/cpu/remap.py), operation for operation.
+// Displaces the pixels of images: by maps, as on a ball, or in waves. Computes the same as on the CPU (kernels/cpu/remap.py),
+// operation for operation.
 
 struct Position {
     float x, y;
@@ -30,7 +30,7 @@ __device__ inline float tap(const Displacement &d, int y, int x, int c) {
     return to_float(reinterpret_cast<const T *>(d.source)[(int64(y) * d.width + x) * d.channels + c]);
 }
 
-// All channels of a pixel, whose position counts from the middle of the first pixel.
+// Interpolates all channels of a pixel; its position is relative to the centre of the first pixel.
 template <typename T>
 __device__ inline void interpolate(const Displacement &d, float x, float y, T *target) {
     int left = int(floorf(x)), upper = int(floorf(y));
@@ -62,7 +62,7 @@ __device__ inline void make_pixel(const Displacement &d, const float *table, int
     Place place = place_of(pixel, d.out_width);
     Position from = Source::of(d, table, pixel, int(place.column), int(place.row));
     float x = from.x + d.shift, y = from.y + d.shift;
-    // Also false for NaN.
+    // Negated, so that it holds for NaN as well.
     if (!(-1 < x && double(x) < d.width && -1 < y && double(y) < d.height)) {
         for (int c = 0; c < d.channels; c++) target[c] = converted<T>(d.fill);
         return;

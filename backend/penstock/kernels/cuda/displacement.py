@@ -20,12 +20,12 @@ class _Displacement(NamedTuple):
     """The descriptor of one image.
 
     Attributes:
-        map_x, map_y: maps for ``Given``.
-        pixels: the target's pixels.
-        across, down: used by ``Waves``: offsets in the table of the displacement of each row and of each column.
+        map_x, map_y: the addresses of the maps; used by ``Given``.
+        pixels: the number of pixels of the target.
+        across, down: used by ``Waves``: offsets, in the table of displacements, of those of the rows and of the columns.
         displaced: 0 to copy the image unchanged.
-        shift: the offset from the origin of positions to the centre of the first pixel.
-        fill: value outside the source.
+        shift: added to positions to make them relative to the centre of the first pixel.
+        fill: the value of pixels outside the source.
     """
 
     source: Pointer
@@ -54,9 +54,9 @@ class Displacement:
 
     Attributes:
         source, target: arrays on the GPU.
-        fill: value outside the source.
+        fill: the value of pixels outside the source.
         displaced: False to copy the source unchanged.
-        maps: arrays on the GPU with the x and the y of each pixel; used by ``Given``.
+        maps: arrays on the GPU with the x and the y of each target pixel in the source; used by ``Given``.
         waves: displacement of each row in x and of each column in y; used by ``Waves``.
     """
 

@@ -1,4 +1,4 @@
-// A function of single elements and of a record; `compute` and its types are generated in front of this.
+// Applies a function to each element and its sample's record; `compute` and its types are generated and inserted before this file.
 
 __global__ void apply_records(const int64 *__restrict__ first_blocks, const Elements *__restrict__ jobs, int samples) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);

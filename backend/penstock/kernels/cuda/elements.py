@@ -1,4 +1,4 @@
-"""Functions of single elements and of a record on the GPU; a kernel is generated for each function, record and set of types."""
+"""Functions of an element and its sample's record, on the GPU; a kernel is generated for each function, record type and set of types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BLOCK_ELEMENTS = 2048
 
 
 class _Elements(NamedTuple):
-    """The descriptor of one sample: its elements, and its record."""
+    """The descriptor of one sample: the addresses of its elements, and its record."""
 
     source: Pointer
     target: Pointer
@@ -29,7 +29,7 @@ SOURCE = KernelSource(__file__, _Elements, BLOCK_ELEMENTS=_BLOCK_ELEMENTS)
 
 @functools.cache
 def _preamble(record: Struct, body: str, source: np.dtype, target: np.dtype) -> str:
-    """Return the C++ function ``compute``, its types, and the record's struct."""
+    """Return the C++ declarations of ``compute``, its types and the record's struct."""
     return (
         f"{declarations([record])}typedef {layout_of(record).name} Record;\n"
         f"typedef {cuda_type(source)} Value;\ntypedef {cuda_type(target)} Result;\n"
@@ -40,13 +40,13 @@ def _preamble(record: Struct, body: str, source: np.dtype, target: np.dtype) -> 
 def apply_records(
     record: Struct, body: str, rows: np.ndarray, sources: Sequence[Located], targets: Sequence[Located]
 ) -> None:
-    """Compute each element of samples from the same element of another, and the sample's record, in one launch.
+    """Compute each element of each target from the same element of its source and from the sample's record, in one launch.
 
     Args:
         record: declares the struct of the records.
         body: C++ statements that return a ``Result`` computed from ``value`` and ``record``.
-        rows: the records, of type ``layout_of(record).dtype``.
-        sources, targets: contiguous arrays of the same sizes; sources of one type, and so targets.
+        rows: one record for each sample, of type ``layout_of(record).dtype``.
+        sources, targets: contiguous arrays of the same sizes. All sources have one type, and all targets have one type.
     """
     if not any(target.size for target in targets):
         return

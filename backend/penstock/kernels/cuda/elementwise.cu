@@ -1,7 +1,7 @@
-// One function of broadcast operands; the function `compute` and its types are generated in front of this.
-//
-// A thread computes units of neighbouring results. It finds the operands of a unit's first result by divisions, and steps
-// from there on. For a block within one line of the innermost dimension, the divisions are made just once.
+// Applies a function to broadcast operands; `compute` and its types are generated and inserted before this file.
+// 
+// A thread computes units of neighbouring results. It finds the operands of a unit's first result by divisions, and the others by
+// adding strides. A block that lies within one line of the innermost dimension makes the divisions only once.
 
 const int UNIT = sizeof(Result) <= 2 ? 8 : 16 / sizeof(Result);
 
@@ -28,7 +28,7 @@ struct Walk {
         y = positions[1];
     }
 
-    // Moves to the next element; not beyond the two innermost dimensions.
+    // Moves to the next element of the two innermost dimensions; there must be one.
     __device__ void next(const Elementwise &e) {
         const Dimension &inner = e.dims[0];
         x++;
@@ -41,7 +41,7 @@ struct Walk {
         y += at_end;
     }
 
-    // Elements from here to the end of the two innermost dimensions.
+    // The number of elements from this one to the end of the two innermost dimensions.
     __device__ Index left(const Elementwise &e) const {
         return (Index(e.dims[1].extent) - y) * Index(e.dims[0].extent) - x;
     }

@@ -14,7 +14,7 @@ from penstock.kernels.cuda.structs import Address, Int32, Int64, Pointer, Repeat
 from penstock.tensors.cuda import require_cupy
 
 _DIMS, _OPERANDS = 6, 3
-# Below this many elements indices are 32-bit, which is much faster.
+# Arrays with fewer elements than this have 32-bit indices, which are much faster.
 _INT32_INDEX_LIMIT = 1 << 31
 # Elements per block.
 _BLOCK_ELEMENTS = 4096
@@ -24,7 +24,7 @@ class _Dimension(NamedTuple):
     """A dimension of the broadcast operands.
 
     Attributes:
-        strides: 0 where an operand is broadcast.
+        strides: each operand's stride, in elements; 0 if the operand is broadcast.
         divisor: see :func:`division_by`.
     """
 
@@ -37,8 +37,8 @@ class _Elementwise(NamedTuple):
     """The descriptor of one sample.
 
     Attributes:
-        dims: innermost first; at least two.
-        rank: dimensions in use.
+        dims: the dimensions, innermost first; at least two.
+        rank: the number of dimensions in use.
     """
 
     target: Pointer
@@ -53,7 +53,7 @@ SOURCE = KernelSource(__file__, _Elementwise, DIMS=_DIMS, OPERANDS=_OPERANDS, BL
 
 @functools.cache
 def _preamble(body: str, types: tuple[np.dtype, ...], result: np.dtype, promoted: bool) -> str:
-    """Return the C++ function ``compute``, which loads the operands a, b and c and runs ``body``."""
+    """Return the C++ function ``compute``, which loads the operands a, b and c and runs ``body``, and its types."""
     loads = []
     for index, (name, dtype) in enumerate(zip("abc", types)):
         value = f"reinterpret_cast<const {cuda_type(dtype)} *>(operands[{index}])[offsets[{index}]]"
@@ -76,7 +76,7 @@ def evaluate_batch(
         jobs: the operands (arrays on the GPU, broadcast against each other) and the target of each sample.
         promoted: whether to convert operands to the result's type first, as C++ does. Otherwise they are references of
             their original type, so that ``(&b)[index]`` looks up an entry where ``b`` is a table.
-        dividing: ``body`` sets ``*divided_by_zero``; this call waits for it.
+        dividing: whether ``body`` sets ``*divided_by_zero``; if so, this call waits for the kernel and reads it.
 
     Raises:
         ValueError: an integer was divided by zero.
@@ -102,7 +102,7 @@ def _entry(operands: Sequence[Located], target: Located) -> _Elementwise:
     if len(extents) > _DIMS:
         raise RuntimeError(f"Data of {len(extents)} dimensions is not supported on GPU: at most {_DIMS}")
     unused = _OPERANDS - len(operands)
-    # Dimensions, the innermost first.
+    # The dimensions, innermost first.
     steps = [(*own, *[0] * unused) for own in zip(*strides)][::-1]
     dims = [_Dimension(extent, own, division_by(extent)) for extent, own in zip(extents[::-1], steps)]
     return _Elementwise(
@@ -124,7 +124,7 @@ def _broadcast_strides(shape: Sequence[int], rank: int) -> list[int]:
 
 
 def _merged(extents: Sequence[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
-    """Merge adjacent dimensions that every operand can step through as one; drop those of extent 1."""
+    """Merge adjacent dimensions that all operands can step through as one; drop dimensions of extent 1."""
     sizes: list[int] = []
     steps: list[list[int]] = [[] for _ in strides]
     for axis, extent in enumerate(extents):

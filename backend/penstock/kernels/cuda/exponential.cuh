@@ -1,5 +1,5 @@
-// Exponentials, as on the CPU, operation by operation: see `exponential` in operators/postprocessing/_axis_cpu.py, whose constants the
-// module of an including source declares.
+// Computes exponentials as the CPU does, operation for operation: see `exponential` in operators/postprocessing/_axis_cpu.py. Its
+// constants are declared by the Python module of the source that includes this file.
 
 __device__ inline double exponential(double number) {
     union Word {

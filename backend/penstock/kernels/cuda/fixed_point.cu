@@ -1,8 +1,8 @@
-// Resampling of bytes with integer weights, one axis at a time, each rounded to bytes: as kernels/cpu/fixed_point.py does.
+// Resamples bytes with integer weights, one axis at a time, and rounds to bytes after each axis, as kernels/cpu/fixed_point.py does.
 
 __device__ inline uint8 to_byte(int value) { return uint8(min(max(value, 0), 255)); }
 
-// One thread makes one element of (outer, out_size, inner).
+// Each thread computes one element of (outer, out_size, inner).
 __global__ void resample_bytes(const int64 *__restrict__ first_blocks, const ByteAxis *__restrict__ plans, int samples,
                                const int32 *__restrict__ starts, const int32 *__restrict__ weights) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
@@ -19,7 +19,7 @@ __global__ void resample_bytes(const int64 *__restrict__ first_blocks, const Byt
     reinterpret_cast<uint8 *>(p.target)[element] = to_byte(sum >> p.bits);
 }
 
-// Channels multiplied by the last one, as Pillow does it.
+// Multiplies channels by the last one, the opacity, as Pillow does.
 __global__ void premultiply(const int64 *__restrict__ first_blocks, const Opacity *__restrict__ images, int samples) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Opacity p = images[sample];
@@ -35,7 +35,7 @@ __global__ void premultiply(const int64 *__restrict__ first_blocks, const Opacit
     target[p.channels - 1] = uint8(alpha);
 }
 
-// Channels divided by the last one, in place.
+// Divides channels by the last one, the opacity, in place.
 __global__ void unmultiply(const int64 *__restrict__ first_blocks, const Opacity *__restrict__ images, int samples) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Opacity p = images[sample];

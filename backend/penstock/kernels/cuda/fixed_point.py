@@ -1,4 +1,4 @@
-"""Separable resampling of uint8 in fixed point on the GPU: the bytes of :mod:`penstock.kernels.cpu.fixed_point`."""
+"""Separable resampling of uint8 in fixed point on the GPU, with the same results as :mod:`penstock.kernels.cpu.fixed_point`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from penstock.kernels.reference_filters import ReferenceTaps
 
 
 class _ByteAxis(NamedTuple):
-    """The descriptor of one axis of an array seen as (outer, size, inner).
+    """The descriptor of one axis of an array viewed as (outer, size, inner).
 
     Attributes:
-        elements: the target's elements.
-        starts, weights: offsets of the tables.
+        elements: the number of elements of the target.
+        starts, weights: the offsets of the axis's starts and weights in the tables.
         taps: the number of taps of each output position.
         bits: the number of fractional bits of the weights.
     """
@@ -56,7 +56,7 @@ class BytesResampling:
     Attributes:
         source: uint8 of shape (n, H, W, C), on the GPU.
         target: uint8 of shape (n, h, w, C), on the GPU, contiguous.
-        vertical, horizontal: filters of integer weights, with any region or mirroring in them.
+        vertical, horizontal: filters with integer weights, which include the region to resample and mirroring.
         columns_first: whether to do the horizontal pass first.
         translucent: whether the last channel is the opacity of the others.
     """
@@ -70,14 +70,14 @@ class BytesResampling:
 
 
 class _Axis(NamedTuple):
-    """An axis of stacks (n, H, W, C), and its filter."""
+    """An axis of a stack (n, H, W, C), and the filter of that axis."""
 
     number: int
     taps: ReferenceTaps
 
 
 class _Pass(NamedTuple):
-    """One axis of one stack."""
+    """The resampling of one axis of one stack."""
 
     source: Located
     target: Located
@@ -85,7 +85,7 @@ class _Pass(NamedTuple):
 
 
 def resample_bytes(jobs: Sequence[BytesResampling]) -> None:
-    """Fill all targets, in one launch for each pass."""
+    """Fill all targets; each of the two passes is one launch."""
     located = [(job, locate(job.source), locate(job.target)) for job in jobs]
     located = [entry for entry in located if entry[2].size]
     if not located:
@@ -104,7 +104,7 @@ def resample_bytes(jobs: Sequence[BytesResampling]) -> None:
 
 
 def _betweens(located: Sequence[tuple[BytesResampling, Located, Located]]) -> list[Located]:
-    """Return the intermediate images between the passes."""
+    """Allocate the images between the two passes."""
     shapes = []
     for job, source, target in located:
         rows, columns = (source.shape[1], target.shape[2]) if job.columns_first else (target.shape[1], source.shape[2])

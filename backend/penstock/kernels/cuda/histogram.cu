@@ -1,10 +1,10 @@
 // Histogram equalization of planes of bytes, as a whole or in tiles: the first kernel counts values, the second makes tables
 // from the counts, and the third looks up each pixel in the tables of the tiles around it.
 
-// VALUES is also the number of a block's threads.
-const int COPIES = 8;               // of histograms: neighbouring threads, with similar pixels, count separately
+// VALUES is also the number of threads of a block.
+const int COPIES = 8;               // histograms of each channel: neighbouring threads, with similar pixels, count in different ones
 const int TOGETHER = 16;            // bytes that are read at once
-const int ROW = 4;                  // pixels that a thread looks up one after the other
+const int ROW = 4;                  // pixels that a thread looks up, one after the other
 
 // Whether a single tile covers the plane exactly.
 __device__ inline bool is_whole(const Plane &p) {
@@ -41,7 +41,7 @@ __global__ void count_values(const int64 *__restrict__ first_blocks, const Plane
     } else {
         int y0 = tile / p.tiles_x * p.tile_height, x0 = tile % p.tiles_x * p.tile_width;
         for (int64 i = begin + threadIdx.x; i < end; i += VALUES) {
-            // Tiles may reach beyond the border.
+            // Tiles may extend beyond the border.
             Place place = place_of(i, p.tile_width);
             int y = within(y0 + int(place.row), p.height, BORDER_REFLECT_101);
             int x = within(x0 + int(place.column), p.width, BORDER_REFLECT_101);
@@ -60,7 +60,7 @@ __global__ void count_values(const int64 *__restrict__ first_blocks, const Plane
     }
 }
 
-// The sum of the values of all threads up to this one; all threads of a block must call it.
+// The sum of the values of all threads up to and including this one; all threads of a block must call it.
 __device__ inline int running_sum(int value, int *sums) {
     int self = threadIdx.x;
     __syncthreads();
@@ -77,7 +77,7 @@ __device__ inline int running_sum(int value, int *sums) {
 
 __device__ inline uint8 rounded(float value) { return uint8(fminf(fmaxf(rintf(value), 0.0f), 255.0f)); }
 
-// A block makes the table of a tile's channel, a thread each value's entry.
+// Each block makes the table of one channel of a tile; each thread makes the entry of one value.
 __global__ void make_tables(const int64 *__restrict__ first_blocks, const Plane *__restrict__ planes, int samples) {
     __shared__ int sums[VALUES];
     __shared__ int least;
@@ -91,13 +91,13 @@ __global__ void make_tables(const int64 *__restrict__ first_blocks, const Plane 
     uint8 entry;
     if (p.limit < 0) {
         int sum = running_sum(count, sums);
-        // The lowest value that occurs becomes 0; only its thread has a count, and no counts below.
+        // The lowest value that occurs is mapped to 0; its thread is the only one with a count and no lower counts.
         if (count && sum == count) least = count;
         __syncthreads();
         entry = least == area ? uint8(value) : rounded(float(sum - least) * (255.0f / float(area - least)));
     } else {
         if (p.limit > 0) {
-            // The excess is distributed over all values, and its remainder over some at equal distances.
+            // The counts above the limit are distributed evenly over all values, and the remainder over values at equal distances.
             running_sum(max(count - p.limit, 0), sums);
             int excess = sums[VALUES - 1], rest = excess % VALUES;
             count = min(count, p.limit) + excess / VALUES;
@@ -111,7 +111,7 @@ __global__ void make_tables(const int64 *__restrict__ first_blocks, const Plane 
     reinterpret_cast<uint8 *>(p.tables)[table * VALUES + value] = entry;
 }
 
-// Looks up ROW pixels, each interpolated between the tables of the tiles around it.
+// Looks up ROW pixels; each result is interpolated between the tables of the tiles around the pixel.
 __device__ inline void look_up_tiled(const Plane &p, const uint8 *source, uint8 *target, int64 pixel) {
     Place place = place_of(pixel, p.width);
     const float per_height = 1.0f / float(p.tile_height), per_width = 1.0f / float(p.tile_width);

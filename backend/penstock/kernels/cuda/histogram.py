@@ -14,7 +14,7 @@ from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int32, Int64, Pointer, records
 
 _VALUES = 256
-# Pixels per block, when counting and when looking up.
+# The number of pixels per block in counting, and in looking up.
 _CHUNK, _SPAN = 32 * _VALUES, 16 * _VALUES
 _MAX_CHANNELS = 4
 
@@ -23,11 +23,11 @@ class _Plane(NamedTuple):
     """The descriptor of a :class:`Plane` and its tiles.
 
     Attributes:
-        source, target: address of the first pixel.
+        source, target: the addresses of the first pixels.
         counts, tables: scratch memory: 256 counts for each tile, chunk and channel; 256 table entries for each tile and
             channel.
-        step: elements from one pixel to the next.
-        chunks: blocks that share the counting of a tile.
+        step: the distance from one pixel to the next, in elements.
+        chunks: the number of blocks that share the counting of a tile.
         limit: the clip limit of a histogram bin; 0: not clipped; -1: equalize the whole plane (see :class:`Tiling`).
         channels: the number of adjacent channels, each with a separate histogram.
     """
@@ -57,7 +57,7 @@ class Plane:
     """One channel of an image of bytes, or several adjacent ones that are equalized independently.
 
     Attributes:
-        source, target: addresses of the first pixel; may be equal, to work in place.
+        source, target: the addresses of the first pixels; equal to work in place.
         height, width: the height and width in pixels.
         step: bytes from one pixel to the next.
         channels: number of adjacent channels.
@@ -77,8 +77,8 @@ class Tiling:
 
     Attributes:
         tiles: rows and columns of tiles.
-        extents: height and width of each; together they may exceed the plane, which is mirrored there.
-        limit: the clip limit of a histogram bin; 0: not clipped; -1: not clipped, and the least value becomes 0.
+        extents: height and width of a tile. Together, tiles may extend beyond the plane, whose pixels are mirrored there.
+        limit: the clip limit of a histogram bin; 0: not clipped; -1: not clipped, and the lowest value that occurs is mapped to 0.
     """
 
     tiles: tuple[int, int]
@@ -87,7 +87,7 @@ class Tiling:
 
 
 def planes_of(source: Located, target: Located, axis: int) -> list[Plane]:
-    """Return all planes of an array of bytes; ``axis`` is the height, and the next dimension the width."""
+    """Return all planes of an array of bytes; ``axis`` is the dimension of the height, and the next one that of the width."""
     outer, height, width, step = image_view(source.shape, axis)
     parts = [(first, min(_MAX_CHANNELS, step - first)) for first in range(0, step, _MAX_CHANNELS)]
     return [
@@ -98,7 +98,7 @@ def planes_of(source: Located, target: Located, axis: int) -> list[Plane]:
 
 
 def whole(plane: Plane) -> Tiling:
-    """Return a single tile, equalized so that its least value becomes 0."""
+    """Return a tiling with a single tile; its lowest value is mapped to 0."""
     return Tiling((1, 1), (plane.height, plane.width), -1)
 
 

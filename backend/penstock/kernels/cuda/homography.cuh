@@ -1,6 +1,6 @@
-// Positions in an image under a homography, rounded as OpenCV rounds them.
+// Input positions under a homography, rounded as OpenCV rounds them.
 
-// One homogeneous coordinate, rounded where the CPU rounds it: OpenCV computes the first `whole` pixels of a row in blocks.
+// One homogeneous coordinate, rounded at the same steps as on the CPU: OpenCV computes the first `whole` pixels of a row in blocks.
 __device__ inline double coordinate(const double *m, double x, double y, int) { return m[0] * x + m[1] * y + m[2]; }
 
 __device__ inline float coordinate(const double *m, float x, float y, int whole) {
@@ -8,7 +8,7 @@ __device__ inline float coordinate(const double *m, float x, float y, int whole)
     return x < whole ? fmaf(float(m[0]), x, product + offset) : fmaf(float(m[0]), x, product) + offset;
 }
 
-// Input coordinates of an output pixel; far outside where the homography has none.
+// The input coordinates of an output pixel; if the homography maps the pixel to infinity, they lie far outside.
 template <typename Real>
 __device__ inline void position(const double *m, Real x, Real y, int whole, Real &sx, Real &sy) {
     const Real far = Real(1e9);
@@ -16,7 +16,7 @@ __device__ inline void position(const double *m, Real x, Real y, int whole, Real
     sx = sy = -far;
     if (w == Real(0)) return;
     Real px = coordinate(m, x, y, whole) / w, py = coordinate(m + 3, x, y, whole) / w;
-    // NaN is far outside, too.
+    // A NaN fails both comparisons and stays far outside.
     if (px > -far) sx = px < far ? px : far;
     if (py > -far) sy = py < far ? py : far;
 }

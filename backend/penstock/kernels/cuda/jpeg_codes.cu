@@ -1,19 +1,20 @@
-// From the Huffman codes of baseline JPEGs to coefficients: ITU-T T.81, annexes C (code tables) and F.2 (decoding).
+// Decodes the Huffman codes of baseline JPEGs to coefficients: ITU-T T.81, annexes C (code tables) and F.2 (decoding).
 //
-// A thread block decodes neighbouring subsequences of one image, one per thread. Its first threads repeat the last
-// subsequences of the block before it, so that its other threads mostly know where to begin before that block is done. The
-// data are in shared memory: threads read scattered words, and a warp waits for the slowest of its reads.
+// A thread block decodes neighbouring subsequences of one image, one per thread. Its first threads repeat the last subsequences of the
+// block before it; mostly, its other threads thereby know where to begin before that block is done. The data are in shared memory: threads
+// read words at scattered addresses, and a warp waits for its slowest read.
 
 const int FULL = 64;
-// A code table: for each value of the next LOOKUP bits an entry, 0 if there is no code so short. An entry has, from the lowest
-// bits on, the length of the code and its value together (5 bits), that of the value (4), and how many coefficients to advance (7).
+// A code table has an entry for each value of the next LOOKUP bits; 0 if they begin with no code of at most LOOKUP bits. The fields of an
+// entry, from the lowest bits on: the length of the code plus that of the value after it (5 bits), the length of the value (4 bits), and
+// the number of coefficients to advance (7 bits).
 const int LONGEST = 16, SIZE = 5, STEPS = 9;
-// An advance beyond the end of any block, and the first position that no run of zeros can reach.
+// An advance beyond the end of any block, and the first coefficient number that no run of zeros can reach.
 const int ENDS_BLOCK = 127, FIRST_AFTER_RUNS = 80;
-// An entry for several AC codes has the number of bits of all of them, and from bit ALL_STEPS on how far they advance. An end of
-// the block among them adds END, which can be separated from the advance of the others.
+// An entry for several AC codes contains the number of bits of all of them and, from bit ALL_STEPS on, the number of coefficients that they
+// advance. If the last of them ends the block, END is added, which can be told apart from the advance.
 const int ALL_STEPS = 24, END = 128;
-// Stands for an invalid code: it has one bit and ends the block, as a thread that is not synchronized has to go on somewhere.
+// The entry used for an invalid code: one bit that ends the block. A thread that is not synchronized yet has to go on somehow.
 const uint32 INVALID = uint32(ENDS_BLOCK) << STEPS | 1;
 
 __device__ inline uint32 entry_of(int symbol, int length, bool is_dc) {
@@ -23,7 +24,7 @@ __device__ inline uint32 entry_of(int symbol, int length, bool is_dc) {
 
 __device__ inline int length_of(uint32 entry) { return int(entry & 31) - int(entry >> SIZE & 15); }
 
-// The entry of the code that 16 bits begin with; 0 if there is none of at least `shortest` bits.
+// The entry of the code at the beginning of 16 bits, found by search; 0 if there is none of at least `shortest` bits.
 __device__ inline uint32 searched(const CodeTable &table, int bits, int shortest, bool is_dc) {
     int length = shortest;
     for (int k = shortest; k <= LONGEST; k++) length += bits >= table.limits[k];
@@ -31,7 +32,7 @@ __device__ inline uint32 searched(const CodeTable &table, int bits, int shortest
     return entry_of(table.symbols[(bits >> (LONGEST - length)) + table.offsets[length] & 255], length, is_dc);
 }
 
-// Fills a table from the numbers of codes of each length, and the symbols; all threads must call it.
+// Fills a table from the number of codes of each length and the symbols; all threads of a block must call it.
 __device__ inline void fill_table(CodeTable &table, const uint8 *codes, bool is_dc) {
     if (threadIdx.x < 256) table.symbols[threadIdx.x] = codes[LONGEST + threadIdx.x];
     if (threadIdx.x == 0) {
@@ -63,7 +64,7 @@ __device__ inline uint32 swapped(uint32 word) {
     return word >> 24 | (word >> 8 & 0xFF00) | (word << 8 & 0xFF0000) | word << 24;
 }
 
-// Reads a string of bits: the current word and the next one.
+// Reads a string of bits; holds the current word and the next one.
 struct Reader {
     const uint32 *words;
     uint32 current, next;
@@ -93,26 +94,27 @@ __device__ inline uint32 entry_at(const CodeTable &table, uint32 bits, bool is_d
     return entry ? entry : searched(table, first, LOOKUP + 1, is_dc);
 }
 
-// The kind of a block of a unit, packed into one number: its DC table in the lowest bits, and from the bits named here on, its AC
-// table, the number of the next block, its own number, and the position of its component's sum among the sums of differences.
+// The kind of a block of a unit (MCU), packed into one number: the DC table in the lowest bits; then, each beginning at the bit named here,
+// the AC table, the number of the next block, the number of this block, and the position of the component's sum among the packed sums of DC
+// differences.
 const int AC = 4, FOLLOWING = 8, PLACE = 12, SUM = 16;
-// The bits of a sum, enough for a subsequence: each difference takes up its bits and a code in it.
+// The number of bits of a packed sum. A subsequence cannot overflow it: each difference takes up its own bits and those of a code.
 const int SUM_BITS = 21;
 
-// The value after a code: bits that begin with 0 stand for a negative value, which is less than them by 2^size - 1.
+// The value after a code. If its first bit is 0, it is negative: the bits minus (2^size - 1).
 __device__ inline int value_of(uint32 entry, uint32 bits) {
     int size = int(entry >> SIZE) & 15;
     uint32 rest = bits << length_of(entry);
     return int(rest >> 1 >> (31 - size)) + (int(rest) < 0 ? 0 : 1 - (1 << size));
 }
 
-// Where a path of blocks begins or ends: how many bits after the beginning of a subsequence, and at which block of a unit.
+// Where a path of blocks begins or ends: bits after the beginning of a subsequence, and the number of a block in its unit.
 struct State {
     int beyond, place;
     __device__ bool operator!=(const State &other) const { return beyond != other.beyond || place != other.place; }
 };
 
-// The sums along a path: blocks, and the differences of each component's DC coefficients.
+// The sums along a path: the number of blocks, and for each component the sum of the differences of DC coefficients.
 struct Sums {
     int blocks, dc[MAX_COMPONENTS];
     __device__ void add(const Sums &other) {
@@ -121,11 +123,11 @@ struct Sums {
     }
 };
 
-// A subsequence, from `begin` on: the blocks that begin before `end` are read by its thread.
+// A subsequence: bits `begin` to `end`. Its thread reads the blocks that begin there, the last of which may extend beyond `end`.
 struct Subsequence {
     int begin, end;
     bool is_first;
-    // Of its restart interval: the numbers of its first block and of the first after it, and where its bytes end.
+    // The restart interval that contains the subsequence: its first block, the block after its last one, and the end of its bytes.
     int first_block, last_block, last_byte;
 };
 
@@ -147,16 +149,16 @@ __device__ inline Subsequence subsequence_at(const JpegScan &p, int number) {
     return own;
 }
 
-// The state of a block's subsequences until they are written.
+// The state of a thread block's subsequences until their coefficients are written.
 struct Work {
     int begins[THREADS], stops[THREADS];
     State starts[THREADS], ends[THREADS];
     Sums sums[THREADS];
-    // The subsequences that are to be followed.
+    // The subsequences to follow in this round.
     int listed[THREADS];
     int partial[5 * THREADS];
-    // For each code table, entries by the next SEVERAL bits; those of AC tables stand for all codes that end within these bits,
-    // though the value of the last one may not.
+    // For each code table, entries by the next SEVERAL bits. An entry of an AC table covers all codes that lie within these bits together
+    // with their values.
     uint32 entries[CODE_TABLES][1 << SEVERAL];
 };
 
@@ -180,22 +182,22 @@ __device__ inline void fill_entries(const CodeTable &table, bool is_dc, uint32 *
     }
 }
 
-// Follows the blocks that begin in a subsequence without storing coefficients; sets its end and its sums. On a wrong path, an
-// invalid code ends a block.
+// Follows the blocks that begin in a subsequence without storing coefficients; sets the end and the sums of the subsequence. On a wrong
+// path, an invalid code ends a block.
 __device__ inline void follow(const Shared &shared, Work &work, int number) {
     int begin = work.begins[number], stop = work.stops[number];
     Reader reader(shared.words, begin + work.starts[number].beyond);
     int kind = shared.kinds[work.starts[number].place], table = kind & 3, reached = 0, blocks = 0;
     int64 differences = 0;
     bool begins = true;
-    // Few branches: a branch that one thread takes holds up its whole warp.
+    // There are few branches, as a branch that one thread takes holds up its whole warp.
     while (!begins || reader.position < stop) {
         uint32 bits = reader.bits(), ahead = reader.ahead();
         int following = shared.kinds[kind >> FOLLOWING & 15];
         uint32 entry = work.entries[table][bits >> (32 - SEVERAL)];
         int steps = int(entry >> ALL_STEPS);
         if (entry == 0 || (reached + steps) % END >= FULL - 1) {
-            // The code is too long for the entry, or the block ends before the last of the entry's codes.
+            // The entry holds no code, or the block ends before the last code of the entry: take one code.
             entry = entry_at(shared.tables[table], bits, begins);
             entry = entry ? entry : INVALID;
             steps = int(entry >> STEPS);
@@ -219,8 +221,8 @@ __device__ inline void follow(const Shared &shared, Work &work, int number) {
     work.sums[number] = sums;
 }
 
-// Follows the subsequences that threads ask for, then again and again those that do not begin where the one before ends, until
-// there are none. They are listed first, so that few warps are busy. Returns the number of rounds.
+// Follows the subsequences of threads with `asks`; then, in rounds, each subsequence that does not begin where the one before it ends,
+// until all do. Subsequences are listed first, so that they occupy few warps. Returns the number of rounds.
 __device__ inline int synchronize(Shared &shared, Work &work, bool has_before, bool asks) {
     int number = threadIdx.x;
     for (int round = 0;; round++) {
@@ -236,16 +238,16 @@ __device__ inline int synchronize(Shared &shared, Work &work, bool has_before, b
     }
 }
 
-// Makes the thread block's first new subsequence (this thread's if `is_first`) begin where the block before ends, and follows it
-// and those after it again if that is a change. Returns the number of rounds.
+// Makes the thread block's first new subsequence (this thread's if `is_first`) begin where the thread block before it ended. If that
+// changes its start, follows it and the subsequences after it again. Returns the number of rounds.
 __device__ inline int join(Shared &shared, Work &work, bool is_first, bool has_before, const State &end) {
     bool asks = is_first && has_before && end != work.starts[threadIdx.x];
     if (asks) work.starts[threadIdx.x] = end;
     return synchronize(shared, work, has_before && !is_first, asks);
 }
 
-// Returns the sums of this thread's subsequence and those before it: from the beginning of its restart interval if that lies in
-// this thread block (`is_whole`), otherwise from the block's first new subsequence.
+// Returns the sums over this thread's subsequence and all before it: from the beginning of its restart interval if the interval begins in
+// this thread block (then sets `is_whole`), otherwise from the block's first new subsequence.
 __device__ inline Sums summed(Work &work, const Subsequence &own, bool is_own, bool &is_whole) {
     Sums sums = work.sums[threadIdx.x];
     is_whole = own.is_first;
@@ -266,8 +268,8 @@ __device__ inline Sums summed(Work &work, const Subsequence &own, bool is_own, b
     return sums;
 }
 
-// The data that a thread block passes to the next one of its image: where its last subsequence ends, the sums up to there, and the
-// number of rounds that had to be made after waiting for another block.
+// The data that a thread block passes to the next one of the same image: where its last subsequence ends, the sums up to there, and the
+// number of rounds made after waiting for the block before.
 struct Link {
     State end;
     Sums sums;
@@ -293,8 +295,8 @@ __device__ inline void pass_on(volatile int *link, const State &end, const Sums 
     link[0] = 1;
 }
 
-// Returns a provisional end of the last subsequence, which a block finds without waiting for others. It is mostly right, and lets
-// all blocks go on at the same time.
+// Returns a provisional end of the last subsequence of a block, which that block finds without waiting for others. It is mostly right, so
+// that all blocks can work at the same time.
 __device__ inline State suggested_by(const volatile int *link) {
     wait_for(link + 8);
     return {link[9], link[10]};
@@ -306,7 +308,7 @@ __device__ inline void suggest(volatile int *link, const State &end) {
     link[8] = 1;
 }
 
-// Whether 16 bits hold the values between the passes of the transform; the same test as in kernels/cpu/jpeg/coefficients.py.
+// Whether the values between the two passes of the transform fit into 16 bits; the same test as in kernels/cpu/jpeg/coefficients.py.
 __device__ inline bool is_safe(const Pack<int16, 8> *rows, const uint16 *factors) {
     for (int column = 0; column < 8; column++) {
         int total = 0;
@@ -318,7 +320,8 @@ __device__ inline bool is_safe(const Pack<int16, 8> *rows, const uint16 *factors
 }
 
 // Writes the blocks that begin in a subsequence; `before` holds the sums of all subsequences before it, `origin` is the position
-// in the scan of the first word in shared memory. Returns what is wrong with the blocks, or -1 if the restart interval ends well here.
+// in the scan of the first word in shared memory. Returns flags of the problems found; -1 if the restart interval ends correctly in this
+// subsequence.
 __device__ inline int write(const Shared &shared, const JpegScan &p, const Subsequence &own, const State &start,
                             Sums before, int origin, Pack<int16, 8> *rows) {
     const uint16 *quantizers = reinterpret_cast<const uint16 *>(p.quantizers);
@@ -355,7 +358,7 @@ __device__ inline int write(const Shared &shared, const JpegScan &p, const Subse
             }
             reader.skip(entry & 31, ahead);
         }
-        // The sum over all columns is faster to compute, and usually small enough.
+        // The sum over all columns is faster to compute than `is_safe`, and usually small enough.
         if (size > SAFE_SUM && !is_safe(rows, quantizers + part * FULL)) found |= UNSAFE;
         Pack<int16, 8> *target = reinterpret_cast<Pack<int16, 8> *>(p.target) + int64(before.blocks) * 8;
         for (int row = 0; row < 8; row++) {
@@ -369,7 +372,7 @@ __device__ inline int write(const Shared &shared, const JpegScan &p, const Subse
     return (reader.position + origin + 7) / 8 == own.last_byte ? -1 : DAMAGED;
 }
 
-// Fills the memory that all threads share, for the data from bit `origin` to bit `stop`.
+// Fills the shared memory of a thread block, with the data from bit `origin` to bit `stop`.
 __device__ inline void fill_shared(Shared &shared, const JpegScan &p, int origin, int stop, const uint8 *zigzag) {
     const uint8 *codes = reinterpret_cast<const uint8 *>(p.codes);
     const uint16 *quantizers = reinterpret_cast<const uint16 *>(p.quantizers);
@@ -391,7 +394,7 @@ __device__ inline void fill_shared(Shared &shared, const JpegScan &p, int origin
     if (threadIdx.x == 0) shared.counts[0] = 0;
 }
 
-// A thread block takes its number when it starts to run, so that those it waits for are running, and wait for no later one.
+// A thread block takes its number when it starts to run. It waits only for blocks with lower numbers, which are running or done.
 __global__ void __launch_bounds__(THREADS, 3)
 read_codes(const int64 *__restrict__ first_blocks, const JpegScan *__restrict__ scans, int samples,
            const uint8 *__restrict__ zigzag, int *status, int *turns) {
@@ -405,7 +408,7 @@ read_codes(const int64 *__restrict__ first_blocks, const JpegScan *__restrict__ 
     __syncthreads();
     int number = threadIdx.x, sample = sample_of(first_blocks, samples, turn);
     const JpegScan p = scans[sample];
-    // Before it has gathered the data, the host knows only an upper bound of their number.
+    // When the host launches this kernel, the data may not be gathered yet, and it knows only an upper bound of the subsequences.
     int subsequences = reinterpret_cast<const int *>(p.intervals)[2 * p.interval_count];
     int block = turn - int(first_blocks[sample]), before = block * OWN - OVERLAP, index = before + number;
     if (block * OWN >= subsequences) return;

@@ -1,14 +1,12 @@
-"""The Huffman codes of baseline JPEGs, read on the GPU: the coefficients of :mod:`penstock.kernels.cpu.jpeg`.
+"""Huffman decoding of baseline JPEGs on the GPU; coefficients equal those of :mod:`penstock.kernels.cpu.jpeg`.
 
-A scan is one string of bits, in which each code determines where the next begins. Threads begin all over it
-nevertheless: Huffman codes synchronize by themselves, so that a decoder that began at a wrong bit soon reads the right
-codes (S. T. Klein and Y. Wiseman, "Parallel Huffman decoding with applications to JPEG files", 2003; A. Weissenberger
-and B. Schmidt, "Massively parallel Huffman decoding on GPUs", 2018, and "Accelerating JPEG decompression on GPUs",
-2021). Each thread decodes the blocks that begin in its subsequence of the bits, from a guess at first, then from where
-the thread before it ended, until no thread's start changes. The result is then what one decoder would have read, bit by
-bit: the first thread begins right, and each of the others where the one before it ends. Sums of blocks and of
-differences of DC coefficients give the position of each thread's coefficients, and the values that the first of them
-are relative to.
+A scan is one string of bits, in which each code determines where the next begins. Nevertheless, threads begin at many points of it: Huffman
+codes are self-synchronizing, so a decoder that began at a wrong bit soon reads the right codes (S. T. Klein and Y. Wiseman, "Parallel
+Huffman decoding with applications to JPEG files", 2003; A. Weissenberger and B. Schmidt, "Massively parallel Huffman decoding on GPUs",
+2018, and "Accelerating JPEG decompression on GPUs", 2021). Each thread decodes the blocks that begin in its subsequence of the bits: first
+from a guessed start, then from where the thread before it ended, until no thread's start changes. The result then equals that of a single
+decoder, as the first thread begins at the right bit, and each other thread where the one before it ends. Sums of blocks and of differences
+of DC coefficients give the position of each thread's coefficients, and the DC values that the thread's first differences are added to.
 """
 
 from __future__ import annotations
@@ -30,8 +28,8 @@ class _JpegScan(NamedTuple):
     """The descriptor of one image; see :mod:`penstock.kernels.cpu.jpeg.batches`.
 
     Attributes:
-        codes, quantizers, chain, intervals, data: parts of the data that the host gathered.
-        target: receives the coefficients.
+        codes, quantizers, chain, intervals, data: the addresses of the parts of the data that the host gathered.
+        target: the address of the coefficients to write.
         interval_count, interval_blocks, blocks, unit_blocks, parts, choices: as in :class:`~penstock.kernels.cpu.jpeg.batches.ScanColumns`.
     """
 
@@ -49,9 +47,9 @@ class _JpegScan(NamedTuple):
     choices: Int32
 
 
-# Number of bits with which tables are indexed: for one code, and for several codes at once.
+# The number of bits by which tables are indexed: for single codes, and for several codes at once.
 _LOOKUP, _SEVERAL = 9, 10
-# Number of table entries for longer codes.
+# The number of table entries for longer codes.
 _LONGER = 256
 
 
@@ -59,13 +57,12 @@ class _CodeTable(NamedTuple):
     """A code table.
 
     Attributes:
-        entries: for each value of the next bits, the entry of the code that they begin with; 0 if there is no code so
-            short.
-        longer: the entries for longer codes, by the first 16 bits without the lowest ``shift``; 0 if these are needed to
-            tell codes apart.
+        entries: for each value of the next ``_LOOKUP`` bits, the entry of the code that they begin with; 0 if they contain no whole code.
+        longer: the entries for longer codes, by the next 16 bits without the lowest ``shift`` bits; 0 if those bits are needed to tell
+            codes apart.
         limits: for each length, the first value of 16 bits that is not a code of that length.
-        offsets: for each length, the position of a code's symbol minus the code.
-        symbols: the codes' symbols, in order.
+        offsets: for each length, the position of a code's symbol minus the code's value.
+        symbols: the codes' symbols, in the order of the codes.
         shift: the number of bits that ``longer`` leaves out.
     """
 
@@ -78,16 +75,16 @@ class _CodeTable(NamedTuple):
 
 
 class _Shared(NamedTuple):
-    """Shared memory of a block: with the kernel's declarations at most 64 KiB, the limit of the smallest GPUs.
+    """Shared memory of a thread block. Together with the kernel's other declarations, at most 64 KiB: the lowest limit of any GPU.
 
     Attributes:
-        rows: where each thread collects a block of 128 bytes; before that, the state of its subsequences.
-        tables: two for DC coefficients, two for AC.
+        rows: where each thread collects a block of coefficients, 128 bytes; before that, the state of the subsequences.
+        tables: two code tables for DC coefficients, two for AC.
         factors: for each coefficient of each component, its position among ``rows`` and, in the upper half, the
             quantizer.
-        kinds: the kind of each block of a unit.
+        kinds: the kind of each block of a unit (MCU).
         counts: the number of subsequences to decode again, in this round and in the next.
-        words: the data.
+        words: the coded data.
     """
 
     rows: Annotated[Sequence[int], Repeated(np.uint64, THREADS * FULL * 2 // 8)]
@@ -99,14 +96,14 @@ class _Shared(NamedTuple):
 
 
 DAMAGED, UNSAFE, LATE, NOT_TAKEN = (1 << bit for bit in range(27, 31))
-"""Possible problems of an image: damage that decoders notice; pixels on which decoders differ; threads that took too
-long to agree; or a file of another kind. Lower bits count restart intervals that did not end correctly.
+"""Flags for problems of an image: damage that decoders notice; pixels on which decoders differ; threads that took too long to synchronize;
+or a file of an unsupported kind. Lower bits count restart intervals that did not end correctly.
 """
-# The number of rounds after which blocks that restarted after waiting for another are as slow as a single thread.
+# With more rounds than this after waiting for other blocks, a thread block is as slow as a single thread.
 _MAX_LATE_ROUNDS = 500
 
-# The largest sum of the magnitudes in a column of coefficients with which the first pass of the transform, which
-# multiplies by up to 1.39 and adds 2 fractional bits, stays within the 15 bits in which all decoders agree.
+# The largest sum of the magnitudes in a column of coefficients for which the result of the first pass of the transform, which multiplies by
+# up to 1.39 and adds 2 fractional bits, fits into the 15 bits within which all decoders agree.
 SAFE_SUM = 2900
 
 SOURCE = KernelSource(
@@ -135,11 +132,11 @@ SOURCE = KernelSource(
 SCAN, SHARED_BYTES = layout_of(_JpegScan).dtype, layout_of(_Shared).dtype.itemsize
 """The type of an image's descriptor, and the bytes of shared memory of a thread block.
 
-The kernel, ``read_codes``, takes :data:`NATURAL_ORDER`; for each image its state, int32, which holds the number of
-restart intervals, or NOT_TAKEN if it is damaged, and receives 0, or the image's problems, with which its coefficients
-are undefined; and the turn, int32, of each launch's first image. No thread block waits forever: it takes its number
-when it starts to run, and waits for those with lower numbers only. That requires a turn of zero, and the zeros that
-:func:`~penstock.kernels.cpu.jpeg.batches.gather_share` puts in the chains, for each launch.
+The kernel, ``read_codes``, has three arguments after its descriptors: :data:`NATURAL_ORDER`; the state of each image, int32; and the turns,
+int32. A state holds the number of restart intervals, or NOT_TAKEN if the image is damaged. The kernel changes it to 0, or to the flags of
+the image's problems, and then the coefficients are undefined. Thread blocks take their numbers from the turn of the launch's first image
+when they start to run, and wait only for blocks with lower numbers, so none waits forever. For each launch, that turn must be zero, and so
+must the chains that :func:`~penstock.kernels.cpu.jpeg.batches.gather_share` fills with zeros.
 """
 
 
@@ -147,15 +144,15 @@ when it starts to run, and waits for those with lower numbers only. That require
 def describe_scans(
     memory: np.ndarray, data: int, targets: np.ndarray, descriptors: np.ndarray, counts: np.ndarray
 ) -> None:
-    """Fill in the descriptors, and the number of thread blocks of each image.
+    """Fill in the descriptor and the number of thread blocks of each image.
 
     Args:
-        memory: the scans' memory.
+        memory: the memory that holds the parsed scans.
         data: the address of the gathered data.
-        targets: the addresses of the images' coefficients, multiples of 16. ``blocks`` times 64 values of int16 are written there:
-            unit by unit, blocks in the order of the scan, each row by row.
+        targets: the addresses of the images' coefficients, multiples of 16. The kernel writes ``blocks`` times 64 int16 values there: unit
+            by unit, blocks in the order of the scan, the values of a block row by row.
         descriptors: a :data:`SCAN` for each image.
-        counts: receives the numbers of thread blocks; 0 for images that are not decoded.
+        counts: receives each image's number of thread blocks; 0 for images that are not decoded.
     """
     scans = columns_of(memory, len(counts))
     for index in range(len(counts)):

@@ -1,4 +1,4 @@
-"""Kernel descriptors and launches for a batch of JPEGs and the step after it, written by one compiled call into the
+"""Kernel descriptors and launches that decode a batch of JPEGs and resample the images; one compiled call writes them into the
 upload buffer.
 """
 
@@ -54,13 +54,14 @@ def _arguments(*names: str) -> np.dtype:
 
 _OWN_ARRAYS = "scan_blocks", "scans", "natural_order", "transform_blocks", "convert_blocks", "images"
 _PAGE = np.dtype([("resampling", RESAMPLING_PAGE), *((name, np.int64) for name in _OWN_ARRAYS)])
-"""Where in the uploaded memory each array begins: those of the resampling first and last, and of each kernel that decodes, the numbers of its
-samples' blocks, and its descriptors, of which the two kernels that make pixels have the same."""
+"""Where each array begins in the uploaded memory: the arrays of the resampling; then, for each kernel that decodes, the samples' numbers of
+blocks, and the descriptors. ``transform_blocks`` and ``convert_pixels`` share the descriptors ``images``.
+"""
 _SCAN_BYTES, _IMAGE_BYTES = SCAN.itemsize, IMAGE.itemsize
 # Bytes of descriptors for each image that is decoded.
 _BYTES_PER_IMAGE = 3 * COUNT_BYTES + _SCAN_BYTES + _IMAGE_BYTES
 
-# The kernels in launch order; the first and the last one only run if images are resampled.
+# The kernels in launch order; the first and the last are launched only if images are resampled.
 _FILL_TABLES, _READ_CODES, _TRANSFORM, _CONVERT, _RESAMPLE, _KERNELS = range(6)
 _OF_GROUPS = _CONVERT - _READ_CODES
 
@@ -71,11 +72,11 @@ _ARGUMENTS = np.dtype(
         ("convert", _arguments("reverse")),
     ]
 )
-"""The arguments of the kernels after their descriptors; ``transform`` has none."""
+"""The arguments of the kernels, after the descriptors; ``transform`` has no such arguments."""
 
 
 def _position(name: str) -> tuple[int, int]:
-    """Return the offset of a kernel's arguments in :data:`_ARGUMENTS`, in bytes, and their number."""
+    """Return the byte offset of a kernel's arguments in :data:`_ARGUMENTS`, and the number of these arguments."""
     fields = _ARGUMENTS.fields
     assert fields is not None
     kind, offset = fields[name][:2]
@@ -84,17 +85,18 @@ def _position(name: str) -> tuple[int, int]:
 
 (_READ_OFFSET, _READ_COUNT), (_CONVERT_OFFSET, _CONVERT_COUNT) = _position("read"), _position("convert")
 _DECODING_KERNELS = _record("read_codes", "transform", "convert", "shared_bytes", "reverse")
-"""The handles of the kernels that read codes, transform blocks and convert pixels; the shared memory of the first; whether pixels are in
-BGR order."""
+"""The handles of the kernels that read codes, transform blocks and convert pixels; the bytes of shared memory of the first one; and
+whether pixels are in BGR order.
+"""
 
 
 class Kernels(NamedTuple):
-    """The kernels that decode, loaded on a device.
+    """The decoding kernels, loaded on a device.
 
     Attributes:
         handles: one :data:`_DECODING_KERNELS`.
-        channels: the pixels' channels.
-        smooth: whether chroma is smoothed.
+        channels: the number of channels of a pixel.
+        smooth: whether chroma is interpolated when it is enlarged.
     """
 
     handles: np.ndarray
@@ -112,16 +114,16 @@ class Kernels(NamedTuple):
 
 
 class Page:
-    """The uploaded data of a batch, except for the images' data.
+    """The part of a batch's upload that holds descriptors and tables, without the images' data.
 
     Args:
-        begin: the offset in memory at which it begins, in bytes; a multiple of 16.
-        count: how many images are decoded.
+        begin: the byte offset in the upload buffer at which this part begins; a multiple of 16.
+        count: the number of images that are decoded.
         following: the resampling step, if the batch is resampled.
 
     Attributes:
         begin: as above.
-        end: an upper bound of the offset at which it ends.
+        end: an upper bound of the byte offset at which this part ends.
         resampling: the resampling step; empty if there is none.
     """
 
@@ -145,19 +147,21 @@ def launch_decoding(
     memory: tuple[int, int, int],
     rows: np.ndarray,
 ) -> None:
-    """Add the calls that decode images and resample them; fill the page.
+    """Add the calls that decode images and resample them; write the data that the kernels read to ``page``.
 
     Args:
         launches: the launches to add to.
         kernels: the kernels that decode.
         scans: the images' scans.
         windows: for each image, the top, left, height and width of the pixels to compute.
-        targets: the addresses of their pixels; empty if they are resampled from the memory of their coefficients.
-        parts: the parts of the batch, decoded one after the other.
+        targets: the addresses to which the images' pixels are written; empty if images are resampled, and their pixels overwrite the memory
+            of their coefficients.
+        parts: the parts of the batch, which are decoded one after the other.
         page: the batch's page.
-        pinned: memory on the host, uint8. It begins with the images' states, int32, and as many turns.
-        memory: addresses on the GPU: of the copy of ``pinned``, of the images' data in it, and of the memory laid out by ``parts``.
-        rows: the images' numbers in the next step.
+        pinned: pinned host memory, uint8. It begins with the states of all images, int32, followed by as many turns, int32.
+        memory: three addresses on the GPU: of the copy of ``pinned``, of the images' data in that copy, and of the memory that ``parts``
+            lays out.
+        rows: each image's row in the resampling step.
     """
     is_followed = len(page.resampling.tables) > 0
     count = parts.steps(_OF_GROUPS, is_followed)
@@ -215,13 +219,13 @@ def _describe(
     kernels: np.ndarray,
     arguments: np.ndarray,
 ) -> None:
-    """Write descriptors and blocks, and describe steps, kernels and their arguments.
+    """Write descriptors and numbers of blocks, and describe the steps, the kernels and the kernels' arguments.
 
-    The arguments are those of :func:`launch_decoding`, unpacked, and the arrays to fill: one :data:`_PAGE`, rows of
+    The arguments are those of :func:`launch_decoding`, unpacked, followed by the arrays to fill: one :data:`_PAGE`, rows of
     :data:`GPU_STEP` and :data:`GPU_KERNEL`, and one :data:`_ARGUMENTS`.
     """
     count, is_followed = len(windows), len(tables) > 0
-    # The caller owns the arrays: a record would not keep an array of this function alive.
+    # The caller owns the arrays: a record does not keep an array that this function creates alive.
     at = layout[0]
     _lay_out(at, page, count, tables, values, copied, len(rows))
     at_sources, at_planes = sources + scratch, planes + scratch
@@ -258,7 +262,7 @@ def _lay_out(
     copied: np.ndarray,
     followed: int,
 ) -> None:
-    """Fill in a :data:`_PAGE`: the offsets of the uploaded data."""
+    """Fill in a :data:`_PAGE` with the offsets of the uploaded data."""
     at.scan_blocks = lay_out_tables(at.resampling, begin, tables, values, copied)
     at.scans = after_bytes(at.scan_blocks, COUNT_BYTES * count)
     at.natural_order = after_bytes(at.scans, _SCAN_BYTES * count)
@@ -278,7 +282,7 @@ def _fill_decoding(
     handles: np.record,
     count: int,
 ) -> None:
-    """Fill in the kernels that decode, and their arguments."""
+    """Fill in the decoding kernels and their arguments."""
     host, first = pinned.ctypes.data, arguments.ctypes.data
     read = arguments[0].read
     read.natural_order.value = device + at.natural_order

@@ -1,11 +1,11 @@
-// From the coefficients of JPEGs to pixels: as kernels/cpu/jpeg/transform.py and kernels/cpu/jpeg/colour.py do, for all samplings.
-// Which samples are smoothed, and how, follows ITU-T T.871 and the behaviour of libjpeg-turbo 3.
+// Converts the coefficients of JPEGs to pixels as kernels/cpu/jpeg/transform.py and kernels/cpu/jpeg/colour.py do, for all chroma
+// subsamplings. Which chroma samples are smoothed, and how, follows ITU-T T.871 and the behaviour of libjpeg-turbo 3.
 
 const int BLOCK = SIDE * SIDE, BLOCKS_AT_ONCE = THREADS / SIDE;
-// The distance from row to row, and from block to block, in shared memory, so that no two threads of a warp use the same bank.
+// The distances from row to row and from block to block in shared memory; with these, no two threads of a warp use the same bank.
 const int PITCH = 9, BLOCK_PITCH = SIDE * PITCH;
 
-// The transform of eight numbers, shifted and rounded.
+// Transforms eight numbers in place; results are shifted right by `shift` bits and rounded.
 __device__ inline void transform(int *c, int shift, int half) {
     int t0 = (c[0] + c[4]) * (1 << FIXED_BITS) + half, t1 = (c[0] - c[4]) * (1 << FIXED_BITS) + half;
     int t2 = c[2] * C0541 + c[6] * C1306, t3 = c[2] * C1307 + c[6] * C0541;
@@ -24,7 +24,8 @@ __device__ inline void transform(int *c, int shift, int half) {
 
 __device__ inline uint8 to_byte(int value) { return uint8(min(max(value, 0), 255)); }
 
-// Eight threads make the samples of one block: each reads a row of coefficients, transforms a column, and then a row of the results.
+// Eight threads compute the samples of one block: each reads a row of coefficients, transforms a column, and then transforms a row of the
+// results.
 __global__ void transform_blocks(const int64 *__restrict__ first_blocks, const JpegImage *__restrict__ images,
                                  int samples) {
     __shared__ int numbers[BLOCKS_AT_ONCE * BLOCK_PITCH];
@@ -64,7 +65,7 @@ __global__ void transform_blocks(const int64 *__restrict__ first_blocks, const J
 const int STORE = 16;
 typedef Pack<uint8, STORE> Store;
 
-// The samples of a component at eight neighbouring pixels, of which the first is at a multiple of eight.
+// The samples of a component at eight neighbouring pixels; the column of the first is a multiple of eight.
 __device__ inline void read_samples(const Part &c, const uint8 *planes, int y, int x, int *values) {
     int repeat_across = c.repeat_across, repeat_down = c.repeat_down, left = c.left, top = c.top;
     int near = repeat_down == 2 ? y / 2 : repeat_down == 1 ? y : y / repeat_down;
@@ -81,7 +82,7 @@ __device__ inline void read_samples(const Part &c, const uint8 *planes, int y, i
         }
         return;
     }
-    // Three quarters of the nearest sample and a quarter of the next in each smoothed direction, rounded up and down in turn.
+    // In each smoothed direction: three quarters of the nearest sample plus a quarter of the next, rounded alternately up and down.
     const uint8 *other = row;
     if (c.smooth_down) {
         int far = min(max(near + (y % 2 ? 1 : -1), top), int(c.bottom) - 1);
@@ -110,8 +111,9 @@ __device__ inline void read_samples(const Part &c, const uint8 *planes, int y, i
 // `value * factor / 65536`, rounded.
 __device__ inline int scaled(int value, int factor) { return (value * factor + 32768) >> 16; }
 
-// One thread makes eight neighbouring pixels, or those of them that are in the window. A block's pixels, which are contiguous in
-// the target, are collected first: rows may begin at any address, but several bytes can only be written at once if aligned.
+// Each thread computes eight neighbouring pixels, or those of the eight that are in the window. A block's pixels, which are contiguous in
+// the target, are collected in shared memory first: rows may begin at any address, but several bytes can only be written at once to an
+// aligned one.
 __global__ void convert_pixels(const int64 *__restrict__ first_blocks, const JpegImage *__restrict__ images, int samples,
                                int reverse) {
     __shared__ Store stores[THREADS * GROUP * 3 / STORE + 1];

@@ -1,4 +1,4 @@
-"""Conversion of JPEG coefficients to pixels on the GPU, with the integer arithmetic of
+"""Conversion of JPEG coefficients to pixels on the GPU, with the same integer arithmetic as
 :mod:`penstock.kernels.cpu.jpeg`.
 """
 
@@ -15,26 +15,26 @@ from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Int64, Pointer, Repeated, layout_of
 
 COMPONENTS = 3
-"""The largest number of components of an image."""
+"""The largest number of components of an image that is decoded."""
 _SIDE = 8
 """The side of a block, in pixels."""
 _GROUP = 8
-"""The number of pixels that a thread makes."""
+"""The number of pixels that a thread computes."""
 _SMOOTHED = 2
-"""The repetition factor at which samples are interpolated in a direction, if they are smoothed."""
+"""The subsampling factor of directions in which chroma is interpolated, if it is smoothed."""
 _MIN_SMOOTHED_COLUMNS = 3
-"""Rows of fewer samples than this are not smoothed."""
+"""Rows with fewer samples than this are not smoothed."""
 
 
 class _Part(NamedTuple):
-    """A component.
+    """A component of an image.
 
     Attributes:
-        plane: the offset of its samples in the planes, in which rows are ``stride`` apart.
-        first: the number of its first block in a unit, in which it has ``down`` rows of ``across`` blocks.
+        plane, stride: the offset of the component's samples in the planes' memory, and the distance between its rows there.
+        first, across, down: the number of the component's first block in a unit (MCU), and its columns and rows of blocks in a unit.
         repeat_across, repeat_down: the number of pixels that share one sample, in each direction.
-        smooth_across, smooth_down: whether chroma is interpolated in this direction.
-        left, top, right, bottom: the part of the component's samples that is in the plane.
+        smooth_across, smooth_down: whether samples are interpolated in each direction.
+        left, top, right, bottom: the range of the component's samples that the plane contains.
     """
 
     plane: Int64
@@ -56,15 +56,15 @@ class _JpegImage(NamedTuple):
     """The descriptor of one image.
 
     Attributes:
-        source: its coefficients.
-        planes: the samples of its components.
-        target: an array of shape (height, width, channels).
-        quantizers: the components' quantizers.
+        source: the address of the image's coefficients.
+        planes: the address of the components' samples.
+        target: the address of the pixels, an array of shape (height, width, channels).
+        quantizers: the address of the components' quantizers.
         left, top, height, width: the window to compute.
-        components: the components that it has.
-        unit_blocks: the number of blocks of a unit, the first ``made`` of which are needed.
+        components: the number of components.
+        unit_blocks, made: the number of blocks of a unit (MCU), and how many of them, from the first on, are needed.
         row_of_units: number of units in a row of the image.
-        unit_left, unit_top, units_across, units_down: the units that are needed.
+        unit_left, unit_top, units_across, units_down: the rectangle of units that are needed.
     """
 
     source: Pointer
@@ -93,8 +93,8 @@ SOURCE = KernelSource(__file__, _JpegImage, SIDE=_SIDE, GROUP=_GROUP, **transfor
 IMAGE = layout_of(_JpegImage).dtype
 """The type of an image's descriptor.
 
-Two kernels read them: ``transform_blocks`` computes samples from coefficients, and then ``convert_pixels`` pixels from
-samples; its argument says whether they are in BGR order, int32.
+Two kernels read descriptors: ``transform_blocks`` computes samples from coefficients, and then ``convert_pixels`` computes pixels from
+samples. The latter has one more argument, int32: whether pixels are in BGR order.
 """
 
 
@@ -112,22 +112,22 @@ def describe_images(
     transformed: np.ndarray,
     converted: np.ndarray,
 ) -> None:
-    """Fill in the descriptors, and the number of thread blocks of each kernel for each image.
+    """Fill in each image's descriptor, and its number of thread blocks in each of the two kernels.
 
     Args:
-        memory: the scans' memory, whose sizes and components are known.
-        data: the address of the gathered data, laid out as in :mod:`~penstock.kernels.cpu.jpeg.batches`; they include the quantizers.
+        memory: the memory that holds the parsed scans; sizes and components must be known.
+        data: the address of the gathered data, laid out as in :mod:`~penstock.kernels.cpu.jpeg.batches`; the data include the quantizers.
         sources: addresses of the images' coefficients, int16: unit by unit as they are coded, in each unit the blocks of the
             components, in each block 64 values row by row.
         planes: addresses, multiples of 8, of memory for the images' samples: a byte for each coefficient.
         targets: addresses of the images' pixels, uint8.
         windows: top, left, height and width of the part of each image to compute.
-        channels: the targets' channels; with one channel, only luma is made.
+        channels: the number of channels of the targets; with one channel, only luma is computed.
         smooth: whether chroma that is halved in a direction is smoothed there; otherwise samples are repeated.
         descriptors: an :data:`IMAGE` for each image, all zeros at first.
-        transformed, converted: receive the numbers of thread blocks of the two kernels.
+        transformed, converted: receive each image's number of thread blocks in ``transform_blocks`` and in ``convert_pixels``.
     """
-    # A smoothed sample depends on neighbouring pixels.
+    # Smoothed samples depend on neighbouring pixels.
     margin, scans = _SMOOTHED if smooth else 0, columns_of(memory, len(sources))
     for index in range(len(sources)):
         image, given, (top, left, rows, columns) = descriptors[index], scans.components[index], windows[index]
@@ -147,7 +147,8 @@ def describe_images(
             own_across, own_down = given[c, segments.ACROSS], given[c, segments.DOWN]
             repeat_across, repeat_down = across // own_across, down // own_down
             samples_across, samples_down = -(-width * own_across // across), -(-height * own_down // down)
-            # As in libjpeg-turbo: where both directions are halved, both are smoothed or none, and narrow images are not smoothed across.
+            # As in libjpeg-turbo: if both directions are subsampled by 2, both are smoothed or neither; narrow images are not smoothed
+            # across.
             smooth_across = smooth and repeat_across == _SMOOTHED and repeat_down <= _SMOOTHED
             smooth_across &= samples_across >= _MIN_SMOOTHED_COLUMNS
             smooth_down = smooth and repeat_down == _SMOOTHED and (repeat_across == 1 or smooth_across)
@@ -163,7 +164,7 @@ def describe_images(
             part.bottom = min((unit_top + units_down) * step_down, samples_down)
             made += own_across * own_down
         for c in range(wanted, COMPONENTS):
-            # Components that are not decoded begin after all blocks that are.
+            # Blocks of components that are not decoded get numbers after those of all components that are.
             image.parts[c].first = made
         image.source, image.planes = sources[index], planes[index]
         image.target, image.quantizers = targets[index], data + scans.begins[index] + QUANTIZERS_PLACE

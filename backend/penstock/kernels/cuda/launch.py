@@ -1,4 +1,4 @@
-"""Launching a kernel for a whole batch with a single upload."""
+"""Launches of a kernel for a whole batch, with a single upload."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Shape = tuple[int, ...]
 
 _ALIGNMENT = 16
 _MIN_PINNED = 64 * 1024
-# Up to this many arrays are copied faster one by one than by compiled code, which needs their addresses first.
+# Up to this many arrays, plain copies are faster than compiled code, which needs the addresses of the arrays first.
 _MAX_PLAIN_COPIES = 2
 
 
@@ -37,7 +37,7 @@ class RunValue:
     """A kernel argument that differs between batches of one kind.
 
     Attributes:
-        name: the key under which ``Operator.run_values`` supplies it for later batches.
+        name: the key under which ``Operator.run_values`` supplies the value for later batches.
         value: its value for this batch: a scalar, or an array, which is uploaded.
     """
 
@@ -50,7 +50,7 @@ class RunValue:
 
 @dataclass(slots=True)
 class Located:
-    """A contiguous array on the GPU, reduced to what kernels need; much cheaper to create and reshape than CuPy's.
+    """A contiguous array on the GPU, reduced to what kernels need; much cheaper to create and reshape than a CuPy array.
 
     Attributes:
         address: the first element's address.
@@ -74,7 +74,7 @@ class Located:
         return Located(self.address, shape, self.dtype, self.owner)
 
     def part(self, start: int, count: int) -> Located:
-        """Return some of the elements along the first axis."""
+        """Return ``count`` elements along the first axis, from ``start`` on."""
         step = math.prod(self.shape[1:]) * self.dtype.itemsize
         return Located(self.address + start * step, (count, *self.shape[1:]), self.dtype, self.owner)
 
@@ -91,7 +91,7 @@ class Located:
 
 @dataclass(slots=True)
 class Places(Sequence[Located]):
-    """The locations of many arrays, which are mostly needed together.
+    """The locations of many arrays, stored together because they are mostly used together.
 
     Attributes:
         addresses: the first elements' addresses, uint64.
@@ -120,12 +120,12 @@ class Places(Sequence[Located]):
         return Located(int(self.addresses[index]), self.shapes[index], self.dtype, self.owner)
 
 
-# Accepted wherever a kernel takes an array.
+# The types of arrays that kernels accept.
 OnGpu = DeviceArray | Located
 
 
 class Indexed(Protocol):
-    """Anything with the index of a sample in its batch."""
+    """Any object with the index of a sample in its batch."""
 
     @property
     def index(self) -> int: ...
@@ -140,7 +140,7 @@ def locate(array: OnGpu) -> Located:
 
 
 def locate_all(batch: TensorListGPU, samples: Sequence[Indexed]) -> list[Located]:
-    """Return the locations of ``samples`` in a batch."""
+    """Return the locations of some samples of a batch."""
     elements, places = batch.elements, batch.located
     if places is not None:
         return [places[sample.index] for sample in samples]
@@ -154,7 +154,7 @@ def locate_all(batch: TensorListGPU, samples: Sequence[Indexed]) -> list[Located
 def group_samples(
     sources: Sequence[Located], targets: Sequence[Located], plans: Sequence[object]
 ) -> tuple[list[int], list[int]]:
-    """Group samples that differ only in their addresses: same plan object, equal shapes.
+    """Group samples that differ only in their addresses: those with the same plan object and equal shapes.
 
     Returns:
         For each group the index of its first sample, and for each sample the number of its group.
@@ -171,14 +171,14 @@ def group_samples(
 
 
 def addresses_of(arrays: Sequence[Located]) -> np.ndarray:
-    """Return the addresses of the first elements, uint64."""
+    """Return the addresses of the arrays' first elements, uint64."""
     if isinstance(arrays, Places):
         return arrays.addresses
     return np.array([array.address for array in arrays], np.uint64)
 
 
 def places_of(batch: TensorListGPU) -> tuple[np.ndarray, object]:
-    """Return the addresses of a batch's samples, uint64, and the owner of the memory; non-contiguous samples are
+    """Return the addresses of a batch's samples, uint64, and the object that owns their memory; non-contiguous samples are
     copied.
     """
     if batch.elements is not None:
@@ -190,7 +190,7 @@ def places_of(batch: TensorListGPU) -> tuple[np.ndarray, object]:
 
 
 class Columns(NamedTuple):
-    """Where samples of a batch lie, in arrays with a row for each.
+    """The locations of samples of a batch, as arrays with one row per sample.
 
     Attributes:
         addresses: the first elements' addresses, uint64.
@@ -204,13 +204,13 @@ class Columns(NamedTuple):
 
     @property
     def sizes(self) -> np.ndarray:
-        """The numbers of elements, int64."""
+        """Each sample's number of elements, int64."""
         sizes: np.ndarray = self.shapes.prod(axis=1)
         return sizes
 
 
 def columns_of(batch: TensorListGPU, indices: Sequence[int]) -> Columns:
-    """Return where the samples at these positions lie; non-contiguous samples are copied."""
+    """Return the locations of the samples at these indices; non-contiguous samples are copied."""
     (addresses, owner), shapes = places_of(batch), batch.shape_array()
     if len(indices) < len(addresses):
         addresses, shapes = addresses[indices], shapes[indices]
@@ -218,10 +218,10 @@ def columns_of(batch: TensorListGPU, indices: Sequence[int]) -> Columns:
 
 
 def scratch(shapes: Sequence[Shape], dtype: DTypeLike, kept: bool = False) -> list[Located]:
-    """Return uninitialized arrays, in one allocation.
+    """Allocate uninitialized arrays together, in one allocation.
 
     Args:
-        kept: whether they are filled by launches with ``once``, and keep their contents across runs.
+        kept: whether launches with ``once`` fill the arrays, whose contents then last across runs.
     """
     kind, recorder = np.dtype(dtype), _recording()
     sizes = [math.prod(shape) * kind.itemsize for shape in shapes]
@@ -257,7 +257,7 @@ def strides_of(shape: Sequence[int]) -> list[int]:
 
 @functools.lru_cache(4096)
 def division_by(extent: int) -> int:
-    """Return the multiplier and, in the upper 32 bits, the shift by which kernels divide numbers below 2^31 by an
+    """Return the multiplier and, in the upper 32 bits, the shift with which kernels divide numbers below 2^31 by an
     extent.
     """
     if not 0 < extent < 1 << 31:
@@ -272,18 +272,18 @@ def division_by(extent: int) -> int:
 class Staging:
     """Pinned host memory through which small arrays are uploaded to one device.
 
-    Copies from pinned memory are asynchronous, so a buffer may only be reused once its copy is done. Its event,
-    recorded after each copy on the copy's stream, shows that, which lets streams and threads share the buffers.
+    Copies from pinned memory are asynchronous, so a buffer may only be reused once the copy from it is done. An event of the buffer,
+    recorded on the copy's stream after each copy, tells when that is, so streams and threads can share buffers.
     """
 
     def __init__(self) -> None:
-        # Garbage that is collected while a thread holds the lock may release memory, too.
+        # Garbage collection may run while a thread holds the lock, and may return memory here, too: hence a reentrant lock.
         self._lock = threading.RLock()
         self._free: dict[int, list[Pinned]] = {}
         self._busy: deque[Pinned] = deque()
 
     def upload(self, parts: Sequence[np.ndarray]) -> tuple[object, list[int]]:
-        """Upload arrays in one transfer on the current stream; return the device buffer and each array's address."""
+        """Upload arrays in one transfer on the current stream; return the device buffer, and the address of each array in it."""
         cuda = require_cupy("a descriptor").cuda
         pinned, offsets, size = self.fill(parts)
         stream = cuda.get_current_stream()
@@ -294,7 +294,7 @@ class Staging:
         return buffer, [base + offset for offset in offsets]
 
     def fill(self, parts: Sequence[np.ndarray]) -> tuple[Pinned, list[int], int]:
-        """Return memory filled with arrays, the offset of each, and their total bytes."""
+        """Copy arrays into pinned memory; return that memory, the offset of each array, and the total size in bytes."""
         from penstock.kernels.cpu.blocks import pack_arrays
 
         sizes = [part.nbytes for part in parts]
@@ -309,7 +309,7 @@ class Staging:
         return pinned, offsets, size
 
     def give_back(self, pinned: Pinned, stream: Stream | None) -> None:
-        """Make memory available for reuse once the copies queued so far on ``stream`` are done; None: at once."""
+        """Make memory available for reuse: once the copies queued so far on ``stream`` are done, or at once if it is None."""
         if stream is None:
             with self._lock:
                 self._free.setdefault(len(pinned.bytes), []).append(pinned)
@@ -341,9 +341,9 @@ class Pinned(NamedTuple):
     """Pinned host memory.
 
     Attributes:
-        bytes: all of its memory.
+        bytes: the whole memory as an array of bytes.
         address: the first byte's address.
-        copied: recorded after the last copy from it.
+        copied: the event that is recorded after each copy from this memory.
     """
 
     bytes: np.ndarray
@@ -352,7 +352,7 @@ class Pinned(NamedTuple):
 
     @classmethod
     def of(cls, capacity: int) -> Pinned:
-        """Return new memory; ordinary memory, from which the driver copies more slowly, where none can be pinned."""
+        """Allocate memory; if none can be pinned, ordinary memory, from which the driver copies more slowly."""
         try:
             memory = pinned_block(capacity)
         except PinnedMemoryError:
@@ -376,7 +376,7 @@ def release_staging(device_id: int) -> None:
 
 
 def packed(arrays: Sequence[np.ndarray], dtype: DTypeLike) -> tuple[np.ndarray, list[int]]:
-    """Return arrays concatenated, and the offset of each; an array that occurs more than once is packed once."""
+    """Return the arrays concatenated, and the offset of each; an array that occurs several times is included once."""
     offsets: list[int] = []
     known: dict[int, int] = {}
     parts: list[np.ndarray] = []
@@ -392,7 +392,7 @@ def packed(arrays: Sequence[np.ndarray], dtype: DTypeLike) -> tuple[np.ndarray, 
     return (np.concatenate(parts) if parts else np.zeros(1, dtype)), offsets
 
 
-# Kernel arguments besides the descriptors.
+# The types of kernel arguments after the descriptors.
 Extra = np.ndarray | Records | np.generic | Located | RunValue | None
 
 
@@ -429,7 +429,7 @@ def _recording() -> Recorder | None:
 
 
 def is_recorded() -> bool:
-    """Return whether this thread's launches are recorded, not made."""
+    """Return whether launches of this thread are recorded rather than made."""
     return _recording() is not None
 
 
@@ -447,24 +447,23 @@ def recording(recorder: Recorder) -> Iterator[None]:
 
 
 def blocks_for(count: int, threads: int = THREADS) -> int:
-    """Return number of blocks that gives each of ``count`` elements a thread."""
+    """Return the number of blocks that provide a thread for each of ``count`` elements."""
     return -(-count // threads)
 
 
 class KernelLaunch(NamedTuple):
-    """A kernel over all samples.
+    """The launch of a kernel for all samples.
 
     Attributes:
-        function: takes each sample's first block, the descriptors, their number, and ``extra``.
+        function: the kernel. Its arguments are each sample's first block, the descriptors, the number of descriptors, and ``extra``.
         descriptors: one for each sample.
         counts: number of blocks for each sample.
-        extra: further arguments: arrays and structs, which are uploaded; scalars; memory on the GPU (None for a null
-            pointer); :class:`RunValue`. An array may differ from batch to batch only as a
-            :class:`RunValue`.
+        extra: further arguments: arrays and structs, which are uploaded; scalars; memory on the GPU (None for a null pointer); and
+            :class:`RunValue`. An array that differs from batch to batch must be a :class:`RunValue`.
         shared: bytes of dynamic shared memory.
         blocks: number of blocks to launch, for kernels whose blocks loop over the work; None: the sum of ``counts``.
-        once: whether the launch fills ``kept`` scratch memory and depends on descriptors and tables alone, so that
-            repeated launches need not run it again.
+        once: whether the launch fills ``kept`` scratch memory and depends only on descriptors and tables; then it runs once, not each time
+            that recorded launches are repeated.
     """
 
     function: Kernel
@@ -490,7 +489,7 @@ def launch(
 
 
 def launch_all(launches: Sequence[KernelLaunch]) -> None:
-    """Launch kernels in order, with the host data of all of them in one upload."""
+    """Launch kernels in order; the host data of all of them go in one upload."""
     recorder = _recording()
     if recorder:
         for one, starts, grid in _with_blocks(launches):
@@ -504,17 +503,17 @@ def launch_all(launches: Sequence[KernelLaunch]) -> None:
     for own in prepared:
         arguments = tuple(pointers[value] if isinstance(value, int) else value for value in own.arguments)
         own.function((own.grid,), (THREADS,), arguments, shared_mem=own.shared)
-    # Returned to CuPy's pool, which reuses it on the same stream only, hence after the kernels.
+    # Returns the memory to CuPy's pool, which reuses it only on the same stream, and thus after the kernels.
     del buffer
 
 
 class PreparedLaunch(NamedTuple):
-    """A launch whose host data are uploaded together with those of others.
+    """A launch whose host data are uploaded together with those of other launches.
 
     Attributes:
         function, shared: as for :class:`KernelLaunch`.
         grid: the number of blocks.
-        arguments: scalars, and for each array its number among the uploaded ones.
+        arguments: the arguments in order: scalars as they are, and for each array its index among the uploaded arrays.
     """
 
     function: Kernel
@@ -524,7 +523,7 @@ class PreparedLaunch(NamedTuple):
 
 
 def prepare(launches: Sequence[KernelLaunch]) -> tuple[list[np.ndarray], list[PreparedLaunch]]:
-    """Return the arrays to upload for all launches, and the launches with at least one block."""
+    """Return the arrays to upload for all launches, and those launches that have at least one block."""
     uploads: list[np.ndarray] = []
     prepared: list[PreparedLaunch] = []
     for one, starts, grid in _with_blocks(launches):
@@ -539,7 +538,7 @@ def prepare(launches: Sequence[KernelLaunch]) -> tuple[list[np.ndarray], list[Pr
 
 
 def _with_blocks(launches: Sequence[KernelLaunch]) -> Iterator[tuple[KernelLaunch, np.ndarray, int]]:
-    """Yield the launches that have any blocks, each sample's first block, and the number of blocks."""
+    """Yield the launches that have at least one block, each with its samples' first blocks and its number of blocks."""
     for one in launches:
         counts = np.asarray(one.counts, np.int64)
         ends = np.cumsum(counts)
@@ -551,14 +550,14 @@ def _with_blocks(launches: Sequence[KernelLaunch]) -> Iterator[tuple[KernelLaunc
 
 
 def allow_shared(kernel: Kernel, shared: int) -> None:
-    """Set how many bytes of shared memory a kernel may use, where that is more than the default limit."""
+    """Set how much shared memory a kernel may use, in bytes, if that exceeds the default limit."""
     if shared > 48 * 1024:
         # Never lowered: recorded launches of the same kernel may need more.
         kernel.max_dynamic_shared_size_bytes = max(shared, kernel.max_dynamic_shared_size_bytes)
 
 
 def plain_value(value: Extra) -> np.ndarray | np.generic | Located | None:
-    """Return a kernel argument that is the same for all samples of this batch; arrays are uploaded."""
+    """Return a kernel argument, with a :class:`RunValue` replaced by its value for this batch; arrays are uploaded."""
     if isinstance(value, RunValue):
         value = value.value
     return value.rows if isinstance(value, Records) else value

@@ -1,4 +1,4 @@
-// Random numbers: Philox4x32-10 and distributions drawn from it, number for number as on the CPU (kernels/cpu/philox.py).
+// Random numbers: Philox4x32-10, and distributions drawn from it; the same numbers as on the CPU (kernels/cpu/philox.py).
 //
 // A stream has no state: draw `n` is word `n & 3` of block `n >> 2`, so each thread computes the draws of its elements. The
 // stream of sample `i` follows from the batch's stream, the only value that differs between batches of one kind.
@@ -8,13 +8,13 @@ struct Words {
 };
 
 struct Stream {
-    // A position of 64 bits is a word among 2**62 blocks, the first of which is block `base`.
+    // A position is a 64-bit number: it counts the words of 2^62 blocks, the first of which is block `base`.
     uint64 key, base, stream, start;
 
     __device__ Stream(const Drawing &d, uint64 key, uint64 base, uint64 stream, uint64 start)
         : key(key), base(base), stream(stream + SAMPLE_STRIDE * d.stream), start(start) {}
 
-    // The first element of a group; down to -3 in the first group, as the stream may start within a block of words.
+    // The first element of a group; in the first group, down to -3, as the stream may start within a block of words.
     __device__ int64 first_of(int64 group) const { return GROUP * group - int64(start & 3); }
 
     __device__ Words block(uint64 counter) const {
@@ -33,7 +33,7 @@ struct Stream {
         return {{c0, c1, c2, c3}};
     }
 
-    // The first draws of the elements of a group.
+    // Draws the first DRAWS words of each element of a group.
     template <int DRAWS>
     __device__ void draw_group(int64 group, uint32 (&drawn)[GROUP][DRAWS]) const {
         uint64 counter = (start >> 2) + ELEMENT_STRIDE * uint64(group) - ELEMENT_STRIDE / 4 * (start & 3);
@@ -72,7 +72,7 @@ __device__ inline void write_group(T *target, int64 first, int64 count, const Pa
 __device__ inline float unit(uint32 bits) { return float(bits) * 0x1p-32f; }
 __device__ inline double unit64(uint32 low, uint32 high) { return double(uint64(high) << 32 | low) * 0x1p-64; }
 
-// Box and Muller's cosine branch.
+// A normal number by the Box-Muller transform, with the cosine.
 __device__ inline float normal(const uint32 *drawn) {
     return sqrtf(-2.0f * logf(unit(drawn[0]))) * cosf(6.283185307179586f * unit(drawn[1]));
 }
@@ -154,8 +154,8 @@ __global__ void add_noise(const int64 *__restrict__ first_blocks, const Drawing 
     }
 }
 
-// Salt and pepper on arrays of (planes, pixels, channels). One draw decides about a pixel: below a it is replaced, by c if also
-// below b, otherwise by d. CHANNELS: the number of channels of all samples; 0: any numbers.
+// Salt-and-pepper noise on arrays viewed as (planes, pixels, channels). One draw decides about each pixel: if it is below a, the pixel is
+// replaced: by c if the draw is also below b, otherwise by d. CHANNELS: the number of channels of all samples; 0: samples may differ.
 template <typename T, int CHANNELS>
 __global__ void sprinkle(const int64 *__restrict__ first_blocks, const Drawing *__restrict__ drawings, int samples,
                          uint64 key, uint64 base, uint64 stream, uint64 start) {
@@ -207,13 +207,13 @@ __device__ inline double of_bits(uint64 bits) {
 #endif
 }
 
-// A number in [0, 1). Words are put into the mantissas of 2^52 and 2^84, which is faster than converting them.
+// A number in [0, 1), from two words. They are put into the mantissas of 2^52 and 2^84, which is faster than converting them.
 __device__ inline double canonical(uint32 low, uint32 high) {
     double a = of_bits(0x433ull << 52 | low) - 0x1p52, b = of_bits(0x453ull << 52 | high) - 0x1p84;
     return fmin((a + b) * 0x1p-64, 1.0 - 0x1p-53);
 }
 
-// The draws of an element, mostly taken four at a time, for which a single block is computed.
+// The draws of an element; mostly taken four at a time, so that computing a single block is enough.
 struct Draws {
     const Stream &stream;
     uint64 counter;
@@ -267,22 +267,22 @@ __device__ inline Rejection rejection_of(double m) {
 
 __device__ inline double log_factorial(double n, const double *known) { return n < KNOWN_FACTORIALS ? known[int(n)] : lgamma(n + 1); }
 
-// The elements of a thread block: `numbers` holds their means, and then the numbers drawn.
+// The elements of a thread block: `numbers` holds their means at first, and then the numbers drawn.
 struct Shots {
     float *numbers;
     const uint16 *places;           // the elements to draw with one method
-    int step, count;                // from one place to the next, and their number
+    int step, count;                // the distance from one entry of `places` to the next, and the number of entries
     int *taken;
 
-    // Threads take the next one as soon as they are done with one: all are busy up to the end.
+    // Each thread takes the next entry when it is done with one, so that all threads stay busy to the end.
     __device__ int next() const {
         int turn = atomicAdd(taken, 1);
         return turn < count ? int(places[turn * step]) : -1;
     }
 };
 
-// Numbers of small means: how many draws can be multiplied before their product is below exp(-mean). Each turn
-// computes a block of four words, two for each number; from an odd start, a block's last word goes with the next block's first.
+// Draws Poisson numbers with small means: the number of draws that can be multiplied before their product is below exp(-mean). Each turn
+// computes a block of four words, two for each draw; if the start is odd, a block's last word is paired with the next block's first.
 __device__ inline void draw_products(const Shots &shots, const Stream &stream, int64 begin) {
     uint64 counter = 0;
     int phase = 0;
@@ -322,7 +322,8 @@ __device__ inline void draw_products(const Shots &shots, const Stream &stream, i
     }
 }
 
-// Numbers of larger means, by rejection; Devroye, "Non-Uniform Random Variate Generation", 1986, X.3. Each turn makes an attempt.
+// Draws Poisson numbers with larger means, by rejection; Devroye, "Non-Uniform Random Variate Generation", 1986, X.3. Each turn makes an
+// attempt.
 __device__ inline void draw_by_rejection(const Shots &shots, const Stream &stream, int64 begin, const Rejection *known,
                                          const double *factorials) {
     Draws draws(stream);
@@ -343,7 +344,7 @@ __device__ inline void draw_by_rejection(const Shots &shots, const Stream &strea
         double c3 = r.c2 + 1, c4 = c3 + 1, c5 = c4 + 1.0129030479320018583, x, weight = 0;
         bool candidate = true;
         if (u <= r.c2) {
-            // Marsaglia's polar method, which gives two numbers: the second is kept for the next attempt.
+            // Marsaglia's polar method gives two numbers; the second is saved for the next attempt.
             double z = spare;
             if (!has_spare) {
                 double p, q, square;
@@ -389,13 +390,13 @@ __device__ inline void draw_by_rejection(const Shots &shots, const Stream &strea
     }
 }
 
-// Numbers of the Poisson distribution. a: the factor by which means are divided, and the numbers drawn multiplied.
+// Replaces values by Poisson numbers. a: the factor by which means are divided, and the numbers drawn multiplied.
 template <typename T>
 __global__ void __launch_bounds__(256, 4) replace_by_shots(const int64 *__restrict__ first_blocks, const Drawing *__restrict__ drawings, int samples,
                                  uint64 key, uint64 base, uint64 stream, uint64 start, const Rejection *__restrict__ rejections,
                                  const double *__restrict__ factorials) {
     __shared__ float numbers[SHOTS];
-    __shared__ uint16 places[SHOTS];    // elements with small means from the front, with larger ones from the end
+    __shared__ uint16 places[SHOTS];    // elements with small means from the front, with larger means from the end
     __shared__ int few, many, few_taken, many_taken;
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Drawing &d = drawings[sample];
@@ -424,14 +425,14 @@ __global__ void __launch_bounds__(256, 4) replace_by_shots(const int64 *__restri
 
 // -- jitter ------------------------------------------------------------------------------------------------------------
 
-// `value % divisor`, from 2^64 / divisor rounded up; Lemire, Kaser, Kurz, "Faster remainder by direct computation", 2019.
+// `value % divisor`, given 2^64 / divisor rounded up; Lemire, Kaser, Kurz, "Faster remainder by direct computation", 2019.
 __device__ inline uint32 remainder_of(uint32 value, uint32 divisor, uint64 reciprocal) {
     uint64 fraction = reciprocal * value;
     return uint32((uint64(uint32(fraction >> 32)) * divisor + (uint64(uint32(fraction)) * divisor >> 32)) >> 32);
 }
 
-// Takes each pixel from up to a pixels away in y and in x; c: the value outside the image. Two consecutive draws for each pixel.
-// CHANNELS: as for `sprinkle`.
+// Replaces each pixel by one at most `a` pixels away in y and in x; `c`: the value outside the image. Each pixel takes two consecutive
+// draws. CHANNELS: as for `sprinkle`.
 template <typename T, int CHANNELS>
 __global__ void jitter(const int64 *__restrict__ first_blocks, const Drawing *__restrict__ drawings, int samples,
                        uint64 key, uint64 base, uint64 stream, uint64 start) {
@@ -444,7 +445,7 @@ __global__ void jitter(const int64 *__restrict__ first_blocks, const Drawing *__
     const bool odd = start & 1;
     #pragma unroll 1
     for (int round = 0; round < GROUPS; round++) {
-        // The draws of a group are in two blocks, or in three where the stream starts within a pair.
+        // The draws of a group lie in two blocks, or in three if the stream starts within a pair of draws.
         int64 group = group_of(blockIdx.x - first_blocks[sample], round), first = GROUP * group - int64(start >> 1 & 1);
         if (first >= d.elements) return;
         uint64 counter = (start >> 2) + 2 * uint64(group);

@@ -1,4 +1,4 @@
-"""Random numbers on the GPU: the CPU's, but for the last digits of logarithms and cosines."""
+"""Random numbers on the GPU: the same as on the CPU, except for the last digits of logarithms and cosines."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Double, Int32, Int64, Pointer, Records, UInt64, cuda_type, records
 from penstock.kernels.random_streams import SAMPLE_STRIDE, Stream
 
-# Elements in a group (their first draws are words 0, 1, 2 and 3 of their Philox blocks), and groups per thread.
+# The number of elements in a group (their first draws are words 0, 1, 2 and 3 of their Philox blocks), and of groups per thread.
 _GROUP, _GROUPS = 4, 4
 # Elements per block, for shot noise.
 _SHOTS = 2048
 _KNOWN_REJECTIONS, _KNOWN_FACTORIALS = 512, 1024
-# Means from here on are drawn by rejection.
+# Poisson numbers with means from this on are drawn by rejection.
 _MIN_REJECTED = 12
 _UNROLLED_CHANNELS = (1, 3)
 
@@ -30,13 +30,13 @@ class _Drawing(NamedTuple):
     """The descriptor of one sample's draws.
 
     Attributes:
-        source: the input to which noise is added.
-        elements: the target's elements; pixels where the elements of a pixel share a draw.
+        source: the address of the input to which noise is added.
+        elements: the number of elements of the target, or of pixels if the elements of a pixel share a draw.
         columns: the number of pixels in a row, for jitter.
-        reciprocal: 2^64 / number of places, rounded up, for jitter.
+        reciprocal: 2^64 / the number of displacements in each direction, rounded up; for jitter.
         a, b, c, d: parameters of the distribution.
         planes, channels: the number of planes and channels, for salt and pepper, and for jitter.
-        values, value_count: offset in the table of the values to pick from, and their number.
+        values, value_count: the offset, in the table of values, of those to pick from, and their number.
         stream: index into the batch's random streams.
     """
 
@@ -57,7 +57,7 @@ class _Drawing(NamedTuple):
 
 
 class _Rejection(NamedTuple):
-    """Constants for drawing by rejection, for the integer part of a mean."""
+    """Constants for drawing Poisson numbers by rejection, for one integer part of a mean."""
 
     root: Double
     d: Double
@@ -93,7 +93,7 @@ class Drawing:
         a, b: ``Uniform``: the lowest number and the spacing; ``Normal``: mean and standard deviation; ``Flip``: the
             largest draw that gives 1; shot noise: ``a`` is the factor.
         values: ``Pick``: the values to pick from.
-        source: array on the GPU to which noise is added.
+        source: array on the GPU to which noise is added, or None.
     """
 
     target: OnGpu
@@ -113,7 +113,7 @@ class Sprinkling:
         stream: index into the batch's random streams.
         view: the arrays as (planes, pixels, channels); all elements of a pixel share a decision.
         probability, salt_probability: the probability that a pixel is replaced, and that it is replaced by salt.
-        salt, pepper: their values, saturated to the data type.
+        salt, pepper: the values of salt and of pepper, saturated to the data type.
     """
 
     source: OnGpu
@@ -134,7 +134,7 @@ class Jitter:
         source, target: arrays on the GPU, of one type.
         stream: index into the batch's random streams.
         farthest: the largest displacement in y and in x, in pixels.
-        fill: value outside the source.
+        fill: the value of pixels outside the source.
     """
 
     source: OnGpu
@@ -197,7 +197,7 @@ def _entry(drawing: Drawing, target: Located) -> _Drawing:
 
 @functools.cache
 def _poisson_tables() -> tuple[Records, np.ndarray]:
-    """Return the constants for drawing by rejection, for means from 0 on, and the logarithms of factorials."""
+    """Return the constants for drawing by rejection, for the integer parts of means from 0 on, and the logarithms of factorials."""
     rejections = [_Rejection(*[0.0] * 7)] * _MIN_REJECTED
     for m in range(_MIN_REJECTED, _KNOWN_REJECTIONS):
         root, reach = math.sqrt(m), math.sqrt(2 * m * math.log(32 * m / (math.pi / 4)))
@@ -229,7 +229,7 @@ def sprinkle(sprinklings: Sequence[Sprinkling], first_stream: Stream) -> None:
 
 
 def jitter_images(jitters: Sequence[Jitter], first_stream: Stream) -> None:
-    """Take each target pixel from a random place near it, in one launch."""
+    """Replace each pixel of all images by a random one near it, in one launch."""
     located = [(jitter, locate(jitter.source), locate(jitter.target)) for jitter in jitters]
     located = [item for item in located if item[2].size]
     if not located:
@@ -255,7 +255,7 @@ def jitter_images(jitters: Sequence[Jitter], first_stream: Stream) -> None:
 
 
 def _unrolled_channels(channels: Iterable[int]) -> int:
-    """Return the number of channels to compile the kernel for; 0: any."""
+    """Return the number of channels for which to compile the kernel, if it is the same in all samples; 0: any number."""
     numbers = set(channels)
     number = numbers.pop()
     return number if number in _UNROLLED_CHANNELS and not numbers else 0
@@ -268,9 +268,9 @@ def _run(
     *tables: np.ndarray | Records,
     counts: list[int] | None = None,
 ) -> None:
-    """Launch a kernel; ``counts`` gives each sample's blocks where they don't follow from groups."""
+    """Launch a kernel; ``counts``: each sample's number of blocks, if it does not follow from the number of groups."""
     if counts is None:
-        # The first group may begin with up to three elements that aren't the sample's.
+        # The first group may begin with up to three elements that do not belong to the sample.
         groups = [blocks_for(entry.elements + _GROUP - 1, _GROUP) for entry in entries]
         counts = [blocks_for(number, _GROUPS * THREADS) for number in groups]
     values = (RunValue(name, value) for name, value in first_stream.launch_values().items())

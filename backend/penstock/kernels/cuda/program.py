@@ -1,8 +1,8 @@
 """The launches of an operator for one kind of batch, recorded once and repeated for batches that differ only in
 addresses.
 
-Computing descriptors in Python takes much longer than launching a kernel. They depend only on shapes, types and
-arguments, apart from the addresses in them, whose positions :mod:`penstock.kernels.cuda.recording` has found.
+Computing descriptors in Python takes much longer than launching a kernel. Descriptors depend only on shapes, types and arguments, except
+for the addresses in them, whose positions :mod:`penstock.kernels.cuda.recording` finds.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from penstock.tensors import TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.driver import context_of, driver, driver_error
 
-# Batches recur at the same few addresses: the descriptors for this many sets of addresses stay on the device.
+# Batches recur at the same few addresses: the descriptors for this many sets of addresses are cached on the device.
 _MAX_PLACEMENTS = 8
 _MAX_PROGRAMS = 16
-# Recording takes longer than launching, so only kinds of batches that recur while their program would still be cached
-# qualify.
+# Recording takes longer than launching, so a kind of batch is recorded only if it recurs while its program would still be
+# cached.
 _MAX_SEEN = _MAX_PROGRAMS
-# After `_MAX_MISSES` more batches of unknown kinds than known ones make up for, only every `_RETRY_INTERVAL`-th batch is
-# looked up. A known kind makes up for `_MISSES_PER_HIT` unknown ones, as their keys cost less than it saves; where kinds recur
-# more rarely, recording them costs more.
+# Each batch of an unknown kind counts as 1 miss, and one of a known kind makes up for `_MISSES_PER_HIT` of them, as it saves more time than
+# that many keys cost. Beyond `_MAX_MISSES`, kinds recur too rarely for recording to pay off, and only every `_RETRY_INTERVAL`-th batch is
+# looked up.
 _MAX_MISSES, _MISSES_PER_HIT, _RETRY_INTERVAL = 64, 8, 8
 _MAX_VALUE_BYTES = 1 << 16
 _WORD = 8
 
-# Read attributes of CuPy's arrays.
+# Read attributes of CuPy arrays.
 _POINTER, _IS_CONTIGUOUS = operator.attrgetter("data.ptr"), operator.attrgetter("flags.c_contiguous")
 
-# An argument, or the address that replaces it.
+# A kernel argument; an integer is the address that has replaced a relative one.
 _Placed = np.generic | RunValue | int
 RunValues = Callable[[], Mapping[str, np.generic | np.ndarray]]
 
 
 class Batch(Protocol):
-    """The part of a workspace that launches depend on.
+    """The part of a workspace on which launches depend.
 
     Attributes:
-        kind: key shared by batches with the same launches; None: unknown.
+        kind: a key shared by all batches with the same launches; None: unknown.
         batch_size: number of samples.
         inputs, outputs: the batches to read and to fill.
     """
@@ -98,7 +98,7 @@ class Program:
 
     Args:
         recording: the launches.
-        outputs: examples of the outputs.
+        outputs: outputs whose types, shapes and layouts all batches of the kind share.
     """
 
     def __init__(self, recording: Recording, outputs: Sequence[TensorListGPU]) -> None:
@@ -115,7 +115,7 @@ class Program:
         _Calls(recording.once, self._fixed_bases(0)).make({})
 
     def _fixed_bases(self, scratch: int) -> list[int]:
-        """Return the bases that don't belong to batches; the first is new in each run."""
+        """Return the base addresses that do not belong to batches; the first one, of scratch memory, differs between runs."""
         return [scratch, self._tables[1][0], 0 if self._kept is None else self._kept.ptr]
 
     def allocate(self) -> list[TensorListGPU]:
@@ -128,7 +128,7 @@ class Program:
         Args:
             inputs: the base addresses of the inputs.
             outputs: the outputs to fill.
-            values: returns the arguments that differ between batches.
+            values: function that returns the arguments that differ between batches.
         """
         scratch = require_cupy().cuda.alloc(self._scratch_bytes) if self._scratch_bytes else None
         bases = [*self._fixed_bases(0 if scratch is None else scratch.ptr), *inputs]
@@ -142,18 +142,18 @@ class Program:
                 self._placements.popitem(last=False)
         own, buffer = self._uploaded(values()) if self._varies else ({}, None)
         placement[1].make(own)
-        # Returned to CuPy's pool, which reuses it on the same stream only, hence after the launches.
+        # Returns the memory to CuPy's pool, which reuses it only on the same stream, and thus after the launches.
         del buffer
 
     def _placed(self, bases: list[int]) -> tuple[object, _Calls]:
-        """Upload the descriptors for these addresses; return the buffer, and the launches with all their arguments."""
+        """Upload the descriptors for these base addresses; return the buffer, and the launches with all their arguments."""
         words = self._descriptors.copy()
         words[self._places] = np.array(bases, np.int64)[self._which] + self._offsets
         buffer, (address,) = self._staging.upload([words]) if words.size else (None, [0])
         return buffer, _Calls(self._launches, [*bases, address])
 
     def _uploaded(self, values: Mapping[str, np.generic | np.ndarray]) -> tuple[Mapping[str, int], object]:
-        """Return the values of a run as words, arrays as their addresses; and the owner of their memory."""
+        """Return the values of a run as 64-bit words, with arrays uploaded and replaced by their addresses; and the owner of their memory."""
         arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
         words = {name: _word_of(value) for name, value in values.items() if isinstance(value, np.generic)}
         if not arrays:
@@ -171,11 +171,11 @@ def _placed_arguments(one: Launch, bases: Sequence[int]) -> tuple[_Placed, ...]:
 
 
 class _Calls:
-    """Calls of the driver that make launches on the current stream, without CuPy's host work for each.
+    """Driver calls that make launches on the current stream, without CuPy's work on the host for each launch.
 
     Args:
         launches: the launches to make, in order.
-        bases: the addresses that arguments refer to.
+        bases: the base addresses to which relative arguments refer.
     """
 
     def __init__(self, launches: Sequence[Launch], bases: Sequence[int]) -> None:
@@ -198,7 +198,7 @@ class _Calls:
             self._calls[1 + number, : 2 + len(how)] = functions.launch, one.function.kernel.ptr, *how
 
     def make(self, words: Mapping[str, int]) -> None:
-        """Make the launches, with the words of the arguments that differ from run to run."""
+        """Make the launches; ``words``: the arguments that differ from run to run, as 64-bit words."""
         for number, place, name in self._varying:
             self._values[number, place] = words[name]
         status = make_calls(self._place, len(self._calls))
@@ -222,11 +222,11 @@ class Programs:
         self._misses = self._skipped = 0
 
     def run(self, workspace: Batch, values: RunValues, varying: Collection[str] = ()) -> bool:
-        """Repeat the launches recorded for this kind of batch, and set the outputs; return whether there were any.
+        """Repeat the launches recorded for this kind of batch, and set the outputs; return False if none are recorded.
 
         Args:
             workspace: the batch's workspace.
-            values: the values that differ between batches of one kind.
+            values: function that returns the values that differ between batches of one kind.
             varying: names of the arguments that only affect ``values``.
         """
         self._skipped = (self._skipped + 1) % _RETRY_INTERVAL if self._misses >= _MAX_MISSES else 0
@@ -255,7 +255,7 @@ class Programs:
         except CannotRecord:
             self._recordable = False
             return False
-        # A kind of batch with failures is not cached, as later batches must fail as well.
+        # If samples failed, the program is not cached: later batches of this kind must fail as well.
         if not workspace.failures:
             self._known[workspace.kind] = self._last = program
         if len(self._known) > _MAX_PROGRAMS:
@@ -264,7 +264,7 @@ class Programs:
         return True
 
     def _recurs(self, kind: object) -> bool:
-        """Return whether a batch of this kind was seen before; those of random shapes or arguments never recur."""
+        """Return whether a batch of this kind was seen before; batches with random shapes or arguments never recur."""
         key = hash(kind)
         if key in self._seen:
             return True
@@ -275,10 +275,10 @@ class Programs:
 
 
 def _recorded(workspace: AnyBatch, compute_batch: Callable[[AnyBatch], None]) -> Program:
-    """Return the launches of ``compute_batch`` for batches like the workspace's; nothing runs.
+    """Record the launches of ``compute_batch`` for batches of the workspace's kind, without running them.
 
     Raises:
-        CannotRecord: it does more than launch kernels, or doesn't fill the outputs with them.
+        CannotRecord: ``compute_batch`` does more than launch kernels, or does not set outputs that they fill.
     """
     recorder = Recorder()
     inputs, outputs = workspace.inputs, workspace.outputs
@@ -314,8 +314,8 @@ def _bases_of(batch: TensorListGPU) -> list[int]:
 
 
 def _kind(workspace: Batch, bases: Sequence[int], varying: Collection[str]) -> object:
-    """Return a key that is equal for batches with the same launches; None if unknown. ``bases``: those of the inputs."""
-    # Kernels read several elements at a time from addresses with this alignment, which placeholder addresses have.
+    """Return a key that is equal for batches with the same launches; None if unknown. ``bases``: the base addresses of the inputs."""
+    # Kernels read several elements at a time only from addresses with this alignment, which placeholder addresses have.
     if functools.reduce(operator.or_, bases, 0) % ALIGNMENT:
         return None
     parts: list[Any] = [require_cupy().cuda.get_current_stream().ptr, workspace.batch_size]
@@ -327,7 +327,7 @@ def _kind(workspace: Batch, bases: Sequence[int], varying: Collection[str]) -> o
 
 
 def _described(batch: TensorListGPU) -> Any:
-    """Return the types and shapes of a batch on the GPU; None if its samples are not laid out like the placeholders'."""
+    """Return the types and shapes of a batch on the GPU; None if its samples are laid out differently from the placeholders' samples."""
     scattered = batch.elements is None
     are_known = batch.are_dense or batch.located is not None
     if scattered and not are_known and not all(map(_IS_CONTIGUOUS, batch.samples)):

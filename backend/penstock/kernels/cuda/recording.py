@@ -1,7 +1,7 @@
-"""Recording an operator's launches for a kind of batch, with placeholder addresses that real ones replace later.
+"""Records an operator's launches for a kind of batch, with placeholder addresses that are replaced by real ones later.
 
-``compute_batch`` runs on placeholders for its batches. The recorder notes each pointer among descriptors and arguments
-as an offset from some base, so that :mod:`penstock.kernels.cuda.program` can fill in the addresses of each run.
+``compute_batch`` runs on placeholders of its batches. The recorder stores each pointer in descriptors and arguments as an offset from a
+base, so that :mod:`penstock.kernels.cuda.program` can fill in the addresses of each run.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from penstock.tensors import TensorListGPU
 # A placeholder address encodes a base and a signed offset from it. All placeholders are above any real address.
 _FIRST, _APART = 1 << 60, 1 << 40
 ALIGNMENT, _WIDE_ALIGNMENT = 16, 256
-# The bases: scratch memory of a run, tables, memory retained across runs, then one for each batch or sample; the
-# descriptors come last.
+# The bases: scratch memory of a run, tables, and memory retained across runs; then one for each contiguous batch and for each sample of
+# other batches; the last one is that of the descriptors.
 SCRATCH, TABLES, KEPT, DESCRIPTORS = 0, 1, 2, -1
 
 
 class CannotRecord(Exception):
-    """An operator's work for a batch can't be replayed: it reads the data, or uses other memory."""
+    """An operator's work for a batch cannot be replayed: it reads the batch's data, or uses memory that was not recorded."""
 
 
 class Placeholder:
-    """Stands in for a batch while launches are recorded: all of its properties are known, but not its contents."""
+    """Stands in for a batch while launches are recorded; everything about the batch is known, except its contents."""
 
     device_type = "gpu"
 
@@ -42,7 +42,7 @@ class Placeholder:
         self.positions = batch.positions
         self._batch = batch
         self._addresses = addresses
-        # `locate_all` takes it for the owner of the memory.
+        # `locate_all` passes this on as the owner of the memory.
         self.elements = self
         self.located = None
 
@@ -80,7 +80,7 @@ class Placeholder:
 
 @dataclass
 class _Relocations:
-    """The positions of addresses among 64-bit words: ``words[places] = bases[which] + offsets``."""
+    """The positions of addresses among 64-bit words; to fill them in: ``words[places] = bases[which] + offsets``."""
 
     places: list[np.ndarray] = field(default_factory=list)
     which: list[np.ndarray] = field(default_factory=list)
@@ -121,12 +121,12 @@ class Recording:
     """An operator's launches for one kind of batch.
 
     Attributes:
-        launches: the launches, in order.
+        launches: the launches of each run, in order.
         descriptors: the descriptors of all launches, as 64-bit words.
         relocations: the positions of addresses in ``descriptors``, the base of each, and the offset from it.
         tables: other data that kernels read, as 64-bit words.
-        scratch_bytes: size of the memory that a run needs for intermediate results.
-        once: launches that fill the retained memory, made before the first run.
+        scratch_bytes: the size of the memory that a run needs for intermediate results.
+        once: the launches that fill the retained memory; they are made before the first run.
         kept_bytes: size of the memory retained across runs.
     """
 
@@ -140,7 +140,7 @@ class Recording:
 
 
 class _Parts:
-    """Arrays that are uploaded as one, each aligned."""
+    """Arrays that are uploaded as one; the offset of each is aligned."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -180,13 +180,13 @@ class Recorder:
     # -- called by `launch` ----------------------------------------------------------------------------------------
 
     def scratch(self, size: int) -> int:
-        """Return the placeholder address of ``size`` bytes that are needed during a run."""
+        """Return the placeholder address of ``size`` bytes of memory that is needed only during a run."""
         place = self._scratch_bytes
         self._scratch_bytes += -(-size // _WIDE_ALIGNMENT) * _WIDE_ALIGNMENT
         return _address(SCRATCH, place)
 
     def kept(self, size: int) -> int:
-        """Return the placeholder address of ``size`` bytes whose contents live as long as the program."""
+        """Return the placeholder address of ``size`` bytes of memory whose contents last as long as the program."""
         place = self._kept_bytes
         self._kept_bytes += -(-size // _WIDE_ALIGNMENT) * _WIDE_ALIGNMENT
         return _address(KEPT, place)
@@ -208,7 +208,7 @@ class Recorder:
         """Record a launch.
 
         Raises:
-            CannotRecord: a launch with ``once`` reads or fills a batch.
+            CannotRecord: the launch has ``once`` set, but reads or fills a batch.
         """
         values: tuple[Extra, ...] = (starts, descriptors, np.int32(len(descriptors)), *extra)
         arguments = [self._argument(value) for value in values]
@@ -219,11 +219,11 @@ class Recorder:
     # -- placeholder addresses -------------------------------------------------------------------------------------
 
     def stand_ins(self, batches: Sequence[object]) -> list[object]:
-        """Return placeholders for the batches on the GPU; other batches are returned as they are."""
+        """Return the batches, with those on the GPU replaced by placeholders."""
         return [self._stand_in(batch) if isinstance(batch, TensorListGPU) else batch for batch in batches]
 
     def _stand_in(self, batch: TensorListGPU) -> Placeholder:
-        """Return a placeholder for a batch: one base if it is contiguous, otherwise one for each sample."""
+        """Return a placeholder for a batch, with one base if the batch is contiguous, otherwise one for each sample."""
         first = self._bases
         if batch.elements is None:
             self._bases += len(batch)
@@ -256,8 +256,8 @@ class Recorder:
         return np.uint64(0) if value is None else value
 
     def _structs(self, records: Records) -> Relative:
-        """Return where structs go: with the descriptors if they hold addresses, which change from run to run, else with
-        the tables.
+        """Add structs and return their location: among the descriptors if they hold addresses, which change from run to run, otherwise
+        among the tables.
         """
         rows, words = np.ascontiguousarray(records.rows), records.addresses()
         if not words.size:
@@ -270,7 +270,7 @@ class Recorder:
         return Relative(DESCRIPTORS, place)
 
     def _resolved(self, addresses: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Resolve placeholder addresses: return a mask of those that are not null, and the base and offset of these.
+        """Resolve placeholder addresses: return a mask of the addresses that are not null, and the base and the offset of each of those.
 
         Raises:
             CannotRecord: an address points to real memory.

@@ -1,13 +1,13 @@
-// Reductions over some dimensions of arrays: the number of threads per output depends on its number of elements.
+// Reduces arrays along some dimensions. The number of threads per output depends on the number of elements reduced to it.
 
-// The limits of a type's finite values.
+// The lowest and highest finite values of a type.
 template <typename T> struct Finite : Limits<T> {};
 template <> struct Finite<float> {
     static __device__ float lowest() { return -3.402823466e+38f; }
     static __device__ float highest() { return 3.402823466e+38f; }
 };
 
-// The merged values: elements, or their squares.
+// The values to merge: the elements themselves, or the squares of their differences from the mean.
 struct Plain {
     template <typename T> static __device__ T of(T value, T) { return value; }
 };
@@ -15,7 +15,7 @@ struct Squares {
     template <typename T> static __device__ T of(T value, T mean) { return (value - mean) * (value - mean); }
 };
 
-// How elements are merged, and the initial value.
+// How values are merged, and the value to start from.
 struct Add {
     template <typename T> static __device__ T start() { return T(0); }
     template <typename T> static __device__ T of(T a, T b) { return a + b; }
@@ -38,13 +38,13 @@ __device__ inline double finished(double value, const Reduction &r) {
 }
 __device__ inline float finished(float value, const Reduction &) { return value; }
 
-// Fractions of integers are cut off.
+// Means of integers are truncated.
 template <typename T> __device__ inline T finished(T value, const Reduction &r) {
     if (r.divides) value = r.divisor != 0.0 ? T(trunc(double(value) / r.divisor)) : T(0);
     return r.root ? T(sqrt(double(value))) : value;
 }
 
-// The offset of element `index` of the given dimensions.
+// The offset of element number `index` in an array with these extents and strides.
 __device__ inline int64 offset_of(int64 index, const int64 *extents, const int64 *strides, int rank) {
     if (rank == 1) return index * strides[0];
     int64 offset = 0;

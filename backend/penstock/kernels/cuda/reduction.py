@@ -1,4 +1,4 @@
-"""Reductions over dimensions on the GPU."""
+"""Reductions along dimensions on the GPU."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Double, Int32, Int64, Pointer, Repeated, cuda_type, records
 
 _DIMS = 6
-# Where there are too few outputs to keep this many blocks busy, each is reduced in parts of at least this many
-# elements.
+# If there are too few outputs to keep this many blocks busy, each is computed in parts, of at least this many elements.
 _BUSY_BLOCKS, _MIN_PART = 1024, 16 * THREADS
-# Elements that make a thread worthwhile.
+# The smallest number of elements for which an additional thread is worthwhile.
 _MIN_SHARE = 8
 
 _Dimensions = Annotated[Sequence[int], Repeated(np.int64, _DIMS)]
@@ -29,11 +28,11 @@ class _Reduction(NamedTuple):
     """The descriptor of one sample.
 
     Attributes:
-        mean: address of one mean, or of one for each output; 0: none.
-        outputs, elements: number of outputs, and elements reduced to each.
-        parts: partial results of each output, from equal shares of its elements.
-        lanes: threads per output.
-        mean_step: elements from one output's mean to the next.
+        mean: the address of a mean for all outputs, or of one for each output; 0: none.
+        outputs, elements: the number of outputs, and of elements reduced to each.
+        parts: the number of partial results of each output, each from an equal share of its elements.
+        lanes: the number of threads per output.
+        mean_step: the distance from one output's mean to the next, in elements.
         divides, root: whether to divide by the divisor, and to take the square root.
     """
 
@@ -65,11 +64,11 @@ class Reduction:
     """The work for one sample.
 
     Attributes:
-        source, target: arrays on the GPU; the target has the extents of the dimensions that are not reduced.
+        source, target: arrays on the GPU; the target's extents are those of the dimensions that are not reduced.
         axes: the dimensions to reduce.
-        mean: float32 on the GPU, one or one for each output; subtracted before squaring.
+        mean: float32 on the GPU, a single mean or one for each output; subtracted from the elements before squaring.
         divisor: the number to divide results by, or None; integer division truncates.
-        epsilon: added before taking the root.
+        epsilon: added to results before taking the root.
     """
 
     source: OnGpu
@@ -90,15 +89,15 @@ def reduce_axes(
 ) -> None:
     """Reduce all samples; sources share a data type, and so do targets.
 
-    This takes one launch, or two if outputs are few and elements many: parts first, which are then merged.
+    This takes one launch; or two if there are few outputs with many elements each: the second one merges the partial results of the first.
 
     Args:
         reductions: the samples.
         merge: ``Add``, ``Least``, ``Greatest``, or ``GreatestPositive``, which is at least 0.
-        squares: square the elements, less their mean, first.
-        root: take the square root of the results.
-        value: the type in which elements are read, and squared.
-        total: the type in which they are merged: that of the targets, or float64.
+        squares: whether to square the elements first, after subtracting the mean.
+        root: whether to take the square root of the results.
+        value: the type to which elements are converted, and in which they are squared.
+        total: the type in which the values are merged: the targets' type, or float64.
     """
     located = [(r, locate(r.source), locate(r.target)) for r in reductions]
     located = [item for item in located if item[2].size]
@@ -128,14 +127,14 @@ def _reduced_count(reduction: Reduction, source: Located) -> int:
 
 
 def _parts(sizes: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the number of parts in which to reduce each output, from (outputs, elements of each) for each sample."""
+    """Return the number of parts in which to compute each output; ``sizes``: (outputs, elements of each output) for each sample."""
     blocks = sum(-(-outputs // (THREADS // _lanes(count))) for outputs, count in sizes)
     most = max(_BUSY_BLOCKS // blocks, 1)
     return [min(most, max(count // _MIN_PART, 1)) for _, count in sizes]
 
 
 def _lanes(count: int) -> int:
-    """Return the number of threads that reduce ``count`` elements: a power of two, at most the threads of a block."""
+    """Return the number of threads that reduce ``count`` elements: a power of two, at most the number of threads of a block."""
     return min(THREADS, 1 << max((count // _MIN_SHARE).bit_length() - 1, 0))
 
 
@@ -148,7 +147,7 @@ def _launch(
     value: DTypeLike,
     total: DTypeLike,
 ) -> None:
-    """Make ``parts`` results of each output, adjacent in the targets."""
+    """Compute ``parts`` partial results of each output, which are adjacent in the targets."""
     entries, counts = [], []
     for reduction, own in zip(reductions, parts):
         source, target = locate(reduction.source), locate(reduction.target)
@@ -183,11 +182,11 @@ def _launch(
 
 
 class _Walk(NamedTuple):
-    """How the kernel walks through arrays of a shape.
+    """How the kernel iterates over arrays of one shape.
 
     Attributes:
         dimensions: extents and strides of the dimensions that are not reduced, then of those that are.
-        ranks: how many of each there are.
+        ranks: the number of dimensions that are not reduced, and of those that are.
         elements: number of elements reduced to one output.
     """
 
@@ -198,7 +197,11 @@ class _Walk(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _walk(shape: tuple[int, ...], axes: tuple[int, ...]) -> _Walk:
-    """Raise RuntimeError if there are more dimensions than the kernel supports."""
+    """Return how to iterate over arrays of a shape.
+
+    Raises:
+        RuntimeError: there are more dimensions than the kernel supports.
+    """
     steps = list(enumerate(zip(shape, strides_of(shape))))
     kept = _merged([step for axis, step in steps if axis not in axes])
     reduced = _merged([step for axis, step in steps if axis in axes])
@@ -210,7 +213,7 @@ def _walk(shape: tuple[int, ...], axes: tuple[int, ...]) -> _Walk:
 
 
 def _merged(dimensions: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return extents and strides, with contiguous dimensions merged."""
+    """Merge contiguous dimensions; return the extents and strides that remain."""
     merged: list[tuple[int, int]] = []
     for extent, stride in dimensions:
         if merged and merged[-1][1] == stride * extent:

@@ -1,16 +1,16 @@
 // Separable resampling and the steps after it: rounding, normalization and layout. Crop and mirror are part of the taps; the
 // mirror may also be a flag of each image, which can differ between runs of a recorded launch.
 //
-// One block of `resample` makes a segment of one output row: it sums vertical taps into a row of floats in shared memory, then
-// horizontal taps from there. A segment that needs more input columns than shared memory holds goes over them in chunks.
-// Sums are made in the order of the taps whatever the segments and chunks, so those do not show in the result.
+// Each block of `resample` computes a segment of one output row: it sums vertical taps into a row of floats in shared memory, and then
+// horizontal taps from that row. If a segment needs more input columns than shared memory holds, the block processes them in chunks. Terms
+// are always added in the order of the taps, so results do not depend on segments and chunks.
 
-// Whether a type has NaN and infinity: then taps of weight zero, which may lie outside of the image, are skipped.
+// Whether a type has NaN and infinity. If so, taps of weight zero, which may lie outside of the image, are skipped.
 template <typename T> struct MayBeNoNumber { static const bool value = false; };
 template <> struct MayBeNoNumber<float> { static const bool value = true; };
 template <> struct MayBeNoNumber<float16> { static const bool value = true; };
 
-// N neighbouring elements, read at once, as floats.
+// N neighbouring elements, read with one instruction and converted to floats.
 template <int N, typename In>
 struct Elements {
     struct alignas(N * sizeof(In)) Whole { In values[N]; };
@@ -20,7 +20,8 @@ struct Elements {
     }
 };
 #ifdef __CUDACC__
-// A byte put into the lowest bits of the float 2^23 is added to it; instructions that convert are a quarter as fast.
+// A byte is converted by putting it into the lowest bits of the float 2^23, and subtracting 2^23; conversion instructions run at a quarter
+// of the speed.
 template <int N>
 struct Elements<N, uint8> {
     static __device__ inline void read(const uint8 *at, float *floats) {
@@ -37,7 +38,7 @@ struct Elements<N, uint8> {
 };
 #endif
 
-// Sums of the vertical taps of `count` neighbouring elements, N at a time; rows are `stride` elements apart.
+// Sums the vertical taps of `count` neighbouring elements, N at a time; rows are `stride` elements apart.
 template <int N, typename In>
 __device__ inline void sum_rows(const In *top, int64 stride, const float *weights, int taps, int count, float *row) {
     struct alignas(N * sizeof(float) < 16 ? N * sizeof(float) : 16) Sums { float values[N]; };
@@ -59,13 +60,13 @@ __device__ inline void sum_rows(const In *top, int64 stride, const float *weight
 
 __device__ inline int ceil_div(int a, int b) { return a <= 0 ? 0 : (a + b - 1) / b; }
 
-// A value rounded to `Between`, which is float where nothing is rounded.
+// Rounds a value to `Between`; if that is float, nothing is rounded.
 template <typename Between>
 struct Rounded {
     static __device__ inline float of(float value) { return to_float(converted<Between>(value)); }
 };
-// The same for bytes, with fewer operations: NaN becomes 0, and the number just below one half is added, so that halves are
-// rounded up, and nothing smaller.
+// The same for bytes, with fewer operations: NaN becomes 0. The number just below one half is added, so that a fraction of one half is
+// rounded up, but none below it.
 template <>
 struct Rounded<uint8> {
     static __device__ inline float of(float value) { return truncf(fminf(fmaxf(value, 0.0f), 255.0f) + 0.49999997f); }
@@ -78,14 +79,14 @@ __device__ inline void finish(const Resample &p, float mean, float factor, Out *
     *target = converted<Out>(value);
 }
 
-// Where a pixel's first channel goes, and how far it is from there to the next one.
+// Where a pixel's first channel is written, and the distance from each channel to the next.
 __device__ inline int64 place_of_pixel(const Resample &p, int y, int x) {
     int64 pixel = int64(y) * p.out_width + x;
     return p.planar ? pixel : pixel * p.out_channels;
 }
 __device__ inline int64 channel_step(const Resample &p) { return p.planar ? int64(p.out_height) * p.out_width : 1; }
 
-// `normalization`: the mean of each channel, then the factor of each.
+// `normalization`: the mean of each channel, followed by the factor of each channel.
 template <typename Between, int Channels, typename Out>
 __device__ inline void finish_pixel(const Resample &p, const float *normalization, Out *target, int y, int x, const float *values) {
     target += place_of_pixel(p, y, x);
@@ -95,7 +96,7 @@ __device__ inline void finish_pixel(const Resample &p, const float *normalizatio
         finish<Between>(p, normalization[c], normalization[Channels + c], target, values[c]);
 }
 
-// Fills the channels that only the target has, in some of its rows and columns.
+// Fills the channels that only the target has, in a range of rows and columns.
 template <typename Out>
 __device__ inline void fill_channels(const Resample &p, Out *target, int begin_y, int rows, int begin_x, int columns) {
     int64 step = channel_step(p);
@@ -106,7 +107,7 @@ __device__ inline void fill_channels(const Resample &p, Out *target, int begin_y
     }
 }
 
-// `Channels` is the number of channels of all images, or 0 where that is not known here.
+// `Channels`: the number of channels of all images; 0: images may differ, see `p.channels`.
 template <typename In, typename Between, typename Out, int Channels>
 __global__ void __launch_bounds__(256, 8) resample(const int64 *__restrict__ first_blocks, const Resample *__restrict__ plans, int samples,
                          const int32 *__restrict__ starts, const float *__restrict__ tables,
@@ -122,17 +123,17 @@ __global__ void __launch_bounds__(256, 8) resample(const int64 *__restrict__ fir
     int64 plane = block / p.segments / p.out_height;
     Out *target = reinterpret_cast<Out *>(p.target) + plane * p.target_plane;
     const int32 *h_starts = starts + p.h_starts + begin_x;
-    // The weights of each tap for all columns, side by side.
+    // The weights are stored tap by tap, each tap's weights for all columns side by side.
     const float *h_weights = tables + p.h_weights + begin_x;
     const float *v_weights = tables + p.v_weights + int64(y) * p.v_taps;
     const float *mean = tables + p.normalization;
-    // Column x goes to first_x + step_x * x.
+    // Column x of the result is written to column first_x + step_x * x.
     bool reversed = mirrored && mirrored[sample];
     int first_x = reversed ? p.out_width - 1 - begin_x : begin_x, step_x = reversed ? -1 : 1;
     int v_taps = p.v_taps;
     while (v_taps > 1 && v_weights[v_taps - 1] == 0.0f) v_taps--;
 
-    // The elements of the input rows that the segment needs. Starts rise, or fall where the image is mirrored.
+    // The range of input elements of a row that the segment needs. From column to column, starts rise, or fall in mirrored images.
     const int C = Channels ? Channels : p.channels;
     int64 stride = int64(p.width) * C;
     int begin = min(h_starts[0], h_starts[columns - 1]) * C;
@@ -150,7 +151,7 @@ __global__ void __launch_bounds__(256, 8) resample(const int64 *__restrict__ fir
         __syncthreads();
         bool last = chunk + count == end;
         if (Channels && last && chunk == begin) {
-            // All sums of the segment are there: a thread makes whole pixels.
+            // All sums of the segment are complete: now each thread makes whole pixels.
             for (int x = threadIdx.x; x < columns; x += blockDim.x) {
                 const float *taps = row + h_starts[x] * C - chunk;
                 float values[Channels ? Channels : 1];
@@ -186,11 +187,11 @@ __global__ void __launch_bounds__(256, 8) resample(const int64 *__restrict__ fir
 
 // -- strips of bytes --------------------------------------------------------------------------------------------------
 
-// A byte in a word by itself, read as a float, is a denormal: 2^-149 times the byte. So no byte needs to be converted. With row
-// weights scaled by 2^120, sums are exactly 2^-29 of the usual ones; column weights scaled by 2^29 make up for that.
+// A 32-bit word that holds one byte, read as a float, is a denormal number: 2^-149 times the byte. So bytes need no conversion. As row
+// weights are scaled by 2^120, sums are exactly 2^-29 times the usual sums; column weights are scaled by 2^29 to make up for that.
 const float ROW_SCALE = 0x1p120f, COLUMN_SCALE = 0x1p29f;
 
-// Other operations flush such small numbers to 0, as kernels are compiled with `-ftz=true`.
+// Only this instruction keeps denormal numbers; others flush them to 0, as kernels are compiled with `-ftz=true`.
 #ifdef __CUDACC__
 __device__ inline float fma_of_byte(float weight, float byte, float sum) {
     asm("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(weight), "f"(byte));
@@ -202,31 +203,31 @@ inline float fma_of_byte(float weight, float byte, float sum) { return fmaf(weig
 
 __device__ inline float byte_of(uint32 word, int i) { return __uint_as_float(__byte_perm(word, 0, 0x4440 + i)); }
 
-// The weights of a source row for the even and for the odd output row that it contributes to.
+// The weights with which a source row contributes to an even and to an odd output row.
 struct alignas(8) RowWeights { float even, odd; };
 
-// Neighbouring source rows that are read together. The last chunk of an output row completes it; complete rows are finished
-// together, when there are enough of them, or no more to come.
+// Neighbouring source rows that are read together. The last chunk of an output row completes it. Complete rows are finished together: when
+// there are enough of them, or when no more follow.
 struct alignas(8) Chunk {
     int row, what;
     static const int COMPLETES = 1 << 8, IS_ODD = 1 << 9, FINISHES = 1 << 10;
     __device__ inline int count() const { return what & (COMPLETES - 1); }
 };
 
-// Like `resample`, for bytes whose rows can be read four at a time, and where at most two output rows have weights for a row
-// of the source (others are computed correctly, but not faster).
+// Like `resample`, for bytes that can be read four at a time, and faster if each source row contributes to at most two output rows
+// (otherwise results are correct, too).
 //
-// A block makes a segment of a strip of output rows. It goes down the source, reads each row once, and adds it to the
-// sums of two output rows, which are in its threads' registers. Each thread has some groups of four bytes, which lie far apart so
-// that neighbouring threads read and write neighbouring groups. Complete rows of sums are put into shared memory; when there are
-// enough for all threads, horizontal taps are summed from there.
+// A block computes a segment of a strip of output rows. It goes down the source, reads each row once, and adds it to the sums of two output
+// rows, which its threads hold in registers. Each thread processes several groups of four bytes; they lie far apart, so that neighbouring
+// threads read and write neighbouring groups. Complete rows of sums are stored in shared memory; when there are enough of them to occupy
+// all threads, horizontal taps are summed from there.
 template <typename Between, typename Out, int Channels>
 __global__ void __launch_bounds__(THREADS, STRIP_BLOCKS) resample_strips(
     const int64 *__restrict__ first_blocks, const Resample *__restrict__ plans, int samples, const int32 *__restrict__ starts,
     const float *__restrict__ tables, const int32 *__restrict__ mirrored, int kept, int most_rows, int most_taps) {
     const int C = Channels, GROUPS = STRIP_GROUPS, APART = 4 * THREADS, PITCH = GROUPS * APART, READS = READ_ROWS;
     extern __shared__ __align__(16) float sums[];   // `kept` rows
-    // Values needed occasionally, and shared by all threads.
+    // Values that all threads share and rarely need.
     Resample &p = *reinterpret_cast<Resample *>(sums + kept * PITCH);
     RowWeights *row_weights = reinterpret_cast<RowWeights *>(&p + 1);
     Chunk *chunks = reinterpret_cast<Chunk *>(row_weights + most_rows * most_taps);
@@ -244,7 +245,7 @@ __global__ void __launch_bounds__(THREADS, STRIP_BLOCKS) resample_strips(
     int begin_y = int(strip - plane * strips) * p.strip;
     const int32 *h_starts = starts + p.h_starts + begin_x;
     {
-        // The rows of the source from `firsts` to `lasts` that each output row has weights for.
+        // The source rows that each output row of the strip has weights for: `firsts` to `lasts`.
         const int rows = min(p.strip, p.out_height - begin_y), v_taps = p.v_taps;
         const int32 *v_starts = starts + p.v_starts + begin_y;
         const float *v_weights = tables + p.v_weights + int64(begin_y) * v_taps;
@@ -262,7 +263,7 @@ __global__ void __launch_bounds__(THREADS, STRIP_BLOCKS) resample_strips(
         }
         if (p.normalize && threadIdx.x < 2 * Channels) normalization[threadIdx.x] = tables[p.normalization + threadIdx.x];
         __syncthreads();
-        // If no output row shares source rows with the second one before it, each source row is read once.
+        // If no output row shares source rows with the second one before it, each source row is read only once.
         bool once = true;
         for (int y = 1; y < rows; y++)
             once = once && firsts[y] >= firsts[y - 1] && lasts[y] > lasts[y - 1] && (y < 2 || firsts[y] > lasts[y - 2]);
@@ -303,7 +304,7 @@ __global__ void __launch_bounds__(THREADS, STRIP_BLOCKS) resample_strips(
     const int own_groups = max(0, (end - begin - 4 * int(threadIdx.x) + APART - 1) / APART);
     float *const own_sums = sums + 4 * threadIdx.x;
 
-    // A thread makes one pixel of each group of complete rows.
+    // Each thread makes one pixel of each group of complete rows.
     const int own_row = threadIdx.x / columns, x = threadIdx.x - own_row * columns;
     const float *const taps = sums + own_row * PITCH + h_starts[x] * C - begin;
     const float *const own_weights = column_weights + x;
@@ -340,7 +341,7 @@ __global__ void __launch_bounds__(THREADS, STRIP_BLOCKS) resample_strips(
         const Chunk following = *++chunks;
         const int count = chunk.count(), next_count = following.count();
         const uint8 *from = column + int64(following.row) * stride;
-        // Each row of words is refilled from the next chunk as soon as it has been added.
+        // The words of each row are replaced by those of the next chunk as soon as they have been added.
 #pragma unroll
         for (int k = 0; k < READS; k++) {
             if (k < count) {

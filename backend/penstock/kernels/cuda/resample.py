@@ -1,4 +1,4 @@
-"""Separable resampling on the GPU, with the normalization that may follow it."""
+"""Separable resampling on the GPU, and the normalization that may follow it."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ from penstock.kernels.cuda.taps import FilterTables, blank_tables
 from penstock.kernels.filters import Taps
 from penstock.kernels.resize_shapes import AxisPlans
 
-# The largest number of floats of an input row that a block holds in shared memory: few enough for several blocks to
-# share a multiprocessor.
+# The largest number of floats of an input row that a block holds in shared memory: small enough for several blocks to share a
+# multiprocessor.
 _ROW = 8192
-# With fewer rows than this, rows are cut into more segments, to keep every multiprocessor busy.
+# If a batch has fewer output rows than this, rows are cut into more segments, to keep all multiprocessors busy.
 _MANY_ROWS = 2048
 _FEW_COLUMNS = 16
-# Bytes are read in aligned groups of eight, other elements in groups of four.
+# Bytes are read in aligned groups of eight, other types in groups of four.
 _MOST_TOGETHER = 8
 _ROUNDING = 2 * (_MOST_TOGETHER - 1)
-# Strips of output rows: a thread reads this many groups of four bytes of each row, and this many rows before it adds them.
+# For strips of output rows: the number of four-byte groups of each row that a thread reads, and of rows that it reads before adding them.
 _STRIP_GROUPS, _READ_ROWS = 3, 5
-# Blocks that share a multiprocessor, whose registers are divided among them.
+# The number of blocks that share a multiprocessor; its registers are divided among them.
 _STRIP_BLOCKS = 4
-# Numbers of channels that have separate kernels.
+# Numbers of channels for which kernels are specialized.
 _KNOWN_CHANNELS = (1, 3)
 
 _Plan = TypeVar("_Plan")
@@ -70,16 +70,17 @@ class _Resample(NamedTuple):
     """The descriptor of one stack of images.
 
     Attributes:
-        source_plane, target_plane: elements from one plane (image of a stack) to the next.
-        height, width, channels: the height, width and channels of the source.
-        v_starts, v_weights, v_taps: offsets of the vertical tables, and taps for each output position.
-        h_starts, h_weights, h_taps: the same for the horizontal ones.
+        source_plane, target_plane: the distance from one plane (an image of the stack) to the next, in elements.
+        height, width, channels: the extents of a source plane.
+        v_starts, v_weights, v_taps: the offsets of the vertical filter's starts and weights in the tables, and the number of taps for each
+            output position.
+        h_starts, h_weights, h_taps: the same for the horizontal filter.
         segment, segments: output columns per block, and blocks per row.
-        strip: output rows per block, where it makes more than one.
-        planar: CHW output.
-        together: elements that can be read at once: 1, 4 or 8.
-        normalize: subtract and scale.
-        normalization: offset of each channel's mean and then its factor.
+        strip: output rows per block, for kernels that make more than one.
+        planar: whether the output is CHW.
+        together: the number of elements that can be read at once: 1, 4 or 8.
+        normalize: whether to subtract the mean and scale.
+        normalization: the offset of the channels' means, which are followed by their factors.
     """
 
     source: Pointer
@@ -110,7 +111,7 @@ class _Resample(NamedTuple):
 
 
 class _Axis(NamedTuple):
-    """The descriptor of one axis of an array seen as (outer, n, inner)."""
+    """The descriptor of one axis of an array viewed as (outer, n, inner)."""
 
     source: Pointer
     target: Pointer
@@ -124,16 +125,16 @@ class _Axis(NamedTuple):
 
 
 STRIP_LIMITS = StripLimits(
-    # With fewer blocks, multiprocessors are idle.
+    # With fewer blocks, some multiprocessors are idle.
     least_blocks=512,
-    # Fewer rows do not pay off.
+    # Strips with fewer rows do not pay off.
     least_rows=8,
     most_rows=28,
     most_kept=3,
     least_columns=16,
     read_rows=_READ_ROWS,
     own_bytes=layout_of(_Resample).dtype.itemsize + 4 * 2 * max(_KNOWN_CHANNELS),
-    # Bytes of shared memory; every supported GPU offers a block at least as many.
+    # Bytes of shared memory that a block may use on every supported GPU.
     most_shared=64 * 1024,
 )
 
@@ -149,12 +150,11 @@ class ImageResampling:
     Attributes:
         source: an array of shape (..., H, W, C) on the GPU; C may be 1.
         target: an array of shape (..., h, w, C') or, if ``planar``, (..., C', h, w), on the GPU, contiguous.
-        vertical, horizontal: filters, with any crop or mirroring in them. Starts rise or fall monotonically along the
-            axis.
-        planar: channels first.
-        mean, factor, shift: values for ``(x - mean) * factor + shift``, for each channel of the source; None: values
+        vertical, horizontal: filters, which include crop and mirroring. The starts of taps must rise or fall monotonically along the axis.
+        planar: whether channels come first in the target.
+        mean, factor, shift: values become ``(x - mean) * factor + shift``, with one of each for each channel of the source; None: values
             are not changed.
-        fill: value of channels that only the target has.
+        fill: the value of channels that only the target has.
     """
 
     source: OnGpu
@@ -176,15 +176,14 @@ def resample_grouped(
     between: np.dtype | None = None,
     mirrored: RunValue | None = None,
 ) -> None:
-    """Fill all targets in one launch, for batches in which many samples share a plan (the same object) and shapes.
+    """Fill all targets in one launch; efficient if many samples have the same shapes and share one plan object.
 
     Sources share a data type, and so do targets.
 
     Args:
-        job_of: makes the job from a sample's plan, source and target; called once for each group of equal samples.
-        between: type to round resampled values to before they are normalized, as a separate resize would; None: don't
-            round.
-        mirrored: whether each sample's rows are reversed, int32; then no target may be empty.
+        job_of: makes the job from a sample's plan, source and target; called once for each group of samples that share them.
+        between: the type to which resampled values are rounded before they are normalized, as by a separate resize; None: no rounding.
+        mirrored: whether each sample's rows are reversed, int32; if not None, no target may be empty.
     """
     kept = [index for index, target in enumerate(targets) if target.size]
     sources, targets = [sources[i] for i in kept], [targets[i] for i in kept]
@@ -202,7 +201,7 @@ def _resample(
     between: np.dtype | None,
     mirrored: RunValue | None = None,
 ) -> None:
-    """Resample each source to its target, by the job of its kind."""
+    """Resample each source to its target; ``kinds``: the index of each sample's job."""
     if not jobs:
         return
     pairs = [(job, locate(job.source), locate(job.target)) for job in jobs]
@@ -254,8 +253,8 @@ class ImageStacks:
     """The locations of stacks of images (n, H, W, C) on the GPU, one for each sample.
 
     Attributes:
-        addresses: uint64.
-        shapes: int64, of shape (samples, 4).
+        addresses: the stacks' addresses, uint64.
+        shapes: the stacks' shapes, int64, of shape (samples, 4).
         dtype: the elements' dtype.
         owner: object that keeps the memory alive.
     """
@@ -270,13 +269,14 @@ class Normalized(NamedTuple):
     """The normalization that follows the resampling of all images.
 
     Attributes:
-        planar: channels first.
-        normalization: the mean of each channel of the source, and then its factor, float32: values become
-            ``(x - mean) * factor + shift``. None: they are not changed.
-        channels: the target's channels; those that the source lacks are filled. None: as many as the source has.
-        fill: value of these channels.
-        between: type to round resampled values to first; None: don't round.
-        mirrored: whether each image's rows are reversed, int32; None: none are.
+        planar: whether channels come first in the target.
+        normalization: the means of the source's channels, followed by the channels' factors, float32: values become ``(x - mean) * factor +
+            shift``. None: values are not changed.
+        channels: the number of channels of the target; those that the source lacks are filled with ``fill``. None: as many as the source
+            has.
+        fill: the value of channels that the source lacks.
+        between: the type to which resampled values are rounded first; None: no rounding.
+        mirrored: whether each image's rows are reversed, int32; None: no image's.
     """
 
     planar: bool = False
@@ -296,14 +296,14 @@ def resample_planned(
     horizontal: AxisPlans,
     after: Normalized | None = None,
 ) -> None:
-    """Same as :func:`resample_grouped`, with the tables computed on the GPU too, which takes the least time on the host.
+    """Same as :func:`resample_grouped`, but the GPU computes the tables, too, which takes the least time on the host.
 
     Args:
-        sources: not empty, of integers: this may or may not skip taps of weight 0, which only shows with NaN and
+        sources: the stacks, not empty, of an integer type: taps of weight 0 may be skipped or not, which would change results of NaN and
             infinity.
         targets: addresses of the contiguous targets, uint64.
         dtype: the targets' dtype.
-        vertical, horizontal: the plans of both axes, each with at least one output position.
+        vertical, horizontal: the plans of both axes; each output has at least one position on either axis.
         after: the steps after the resampling.
     """
     after = after or Normalized()
@@ -315,19 +315,19 @@ def resample_planned(
 def resample_by_tables(
     sources: ImageStacks, targets: np.ndarray, dtype: np.dtype, tables: FilterTables, after: Normalized
 ) -> None:
-    """Same as :func:`resample_planned`, with ``tables`` that are planned already, with room for ``after.normalization``."""
+    """Same as :func:`resample_planned`, with tables that are planned already; they must have room for ``after.normalization``."""
     plan_by_tables(sources, targets, dtype, tables, after).launch()
 
 
 class ResamplingColumns(NamedTuple):
-    """Stacks to be resampled, in the form that compiled code takes.
+    """Stacks to be resampled, in the form that compiled code accepts.
 
     Attributes:
         kernels: one :data:`RESAMPLING_KERNELS`.
         tables: the descriptors of the filters' tables.
-        values: the values of the filters.
-        copied: the values before the weights, float32.
-        descriptors: the stacks' descriptors; compiled code adds the images' addresses to their ``source``.
+        values: the tabulated values of the filters.
+        copied: the values to put before the weights, float32.
+        descriptors: the stacks' descriptors; compiled code adds the images' addresses to the field ``source``.
         blocks: the number of thread blocks of each stack.
         mirrored: whether the rows of each stack are reversed, int32; empty if none are.
     """
@@ -342,15 +342,16 @@ class ResamplingColumns(NamedTuple):
 
 
 OTHERS = 3
-"""The largest number of arguments of a kernel after the tables and flags."""
+"""The largest number of arguments that a kernel has after the tables and flags."""
 RESAMPLING_KERNELS = np.dtype(
     [
         *((name, np.int64) for name in ("fill_tables", "resample", "shared_bytes", "starts", "weights")),
         ("others", np.int64, (OTHERS,)),
     ]
 )
-"""The handles of the kernels that fill tables and that resample; the shared memory of the latter; the addresses of the tables' starts and
-weights; and the other arguments."""
+"""The handles of the kernels that fill tables and that resample; the bytes of shared memory of the latter; the addresses of the tables'
+starts and weights; and the other arguments.
+"""
 RESAMPLING = layout_of(_Resample).dtype
 """The type of a stack's descriptor."""
 _NO_WEIGHTS, _NO_FLAGS = np.zeros(0, np.float32), np.zeros(0, np.int32)
@@ -363,7 +364,7 @@ NO_RESAMPLING = ResamplingColumns(
     np.zeros(0, np.int64),
     _NO_FLAGS,
 )
-"""Columns without stacks."""
+"""Columns without any stacks."""
 _NO_WINDOWS = np.zeros((0, 4), np.int64)
 
 
@@ -375,14 +376,13 @@ class PlannedResampling:
         tables: the filters' tables.
         starts, weights: memory for the tables' starts and weights.
         after: the steps after the resampling.
-        kernel, shared, others: the kernel that resamples, the bytes of its shared memory, and its arguments after
-            tables and flags.
-        descriptors: the stacks' descriptors. If images are still to be decoded, each ``source`` is an
-            offset that is added to the image's address.
+        kernel, shared, others: the kernel that resamples, its bytes of shared memory, and its arguments after tables and flags.
+        descriptors: the stacks' descriptors. If images are yet to be decoded, the field ``source`` holds offsets to which the images'
+            addresses are added.
         blocks: the number of thread blocks of each stack.
-        windows: the part of each image that is read, if only this part will be decoded: top, left, height and width.
-            No rows: images are decoded whole.
-        owner: object that keeps the targets' memory alive, where nothing else does.
+        windows: top, left, height and width of the part of each image that is read, if only this part will be decoded. No rows: whole
+            images are decoded.
+        owner: object that keeps the targets' memory alive, if nothing else does.
     """
 
     tables: FilterTables
@@ -404,7 +404,7 @@ class PlannedResampling:
         launch_all([filling, KernelLaunch(self.kernel, self.descriptors, self.blocks, extra, self.shared)])
 
     def columns(self) -> ResamplingColumns:
-        """Return the values in the form that compiled code takes."""
+        """Return the values in the form that compiled code accepts."""
         allow_shared(self.kernel, self.shared)
         others = self.others + (0,) * (OTHERS - len(self.others))
         kernels = self.tables.kernel().kernel.ptr, self.kernel.kernel.ptr, self.shared
@@ -422,7 +422,7 @@ class PlannedResampling:
 
 
 def columns_after(after: Normalized) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``copied`` and ``mirrored`` of :class:`ResamplingColumns`."""
+    """Return the fields ``copied`` and ``mirrored`` of :class:`ResamplingColumns`."""
     copied, mirrored = after.normalization, after.mirrored
     return _NO_WEIGHTS if copied is None else copied, _NO_FLAGS if mirrored is None else np.asarray(mirrored.value)
 
@@ -449,12 +449,12 @@ def plan_by_tables(
 
 
 def blank_descriptors(stacks: int) -> Records:
-    """Return descriptors of this many stacks, of zeros."""
+    """Return descriptors of this many stacks, filled with zeros."""
     return blank_records(_Resample, stacks)
 
 
 def stack_rules(after: Normalized, dtype: np.dtype, channels: int) -> StackRules:
-    """Return the rules for planning stacks of one type and number of channels."""
+    """Return the rules for planning stacks of one data type and number of channels."""
     stored = after.channels or 0, after.planar, after.normalization is not None, after.shift, after.fill
     pitch = 4 * _STRIP_GROUPS * THREADS if dtype == np.uint8 and channels in _KNOWN_CHANNELS else 0
     rows = RowLimits(_most_together(dtype), _ROW, _MANY_ROWS, _FEW_COLUMNS)
@@ -464,7 +464,7 @@ def stack_rules(after: Normalized, dtype: np.dtype, channels: int) -> StackRules
 def chosen(
     planned: PlannedStacks, source: np.dtype, after: Normalized, target: np.dtype
 ) -> tuple[Kernel, int, tuple[int, ...]]:
-    """Return the kernel, the shared memory and the arguments of a plan of :func:`plan_stacks`."""
+    """Return the kernel that :func:`plan_stacks` chose, its bytes of shared memory, and its arguments after tables and flags."""
     shared, kept, rows, taps, channels = planned
     name = _name(bool(kept), source, after.between, target, channels)
     return SOURCE.kernel(name), shared, (kept, rows, taps) if kept else (rows,)
@@ -486,12 +486,12 @@ def _rounded(between: np.dtype | None) -> str:
 
 
 def _most_together(dtype: np.dtype) -> int:
-    """Return the largest number of elements of a type that are read at once."""
+    """Return the largest number of elements of a type that kernels read at once."""
     return _MOST_TOGETHER if dtype.itemsize == 1 else 4
 
 
 def _together(row: np.ndarray, addresses: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return the number of elements of each image that can be read at once, from the elements of its rows and its address."""
+    """Return how many elements of each image can be read at once; ``row``: the number of elements in a row of each image."""
     together = np.ones_like(row)
     for count in (4, _most_together(dtype)):
         together[(row % count == 0) & (addresses % np.uint64(count * dtype.itemsize) == 0)] = count
@@ -503,14 +503,14 @@ def _width(job: ImageResampling, target: Located) -> int:
 
 
 def _segments(taps: Taps, channels: int, room: int) -> tuple[int, int]:
-    """Return the number of output columns per block, and the largest number of floats of a row that a block needs."""
+    """Return the number of output columns per block, and the largest number of floats of an input row that a block needs."""
     starts, width = taps.starts, taps.weights.shape[1]
     whole = (abs(int(starts[-1]) - int(starts[0])) + width) * channels + _ROUNDING
     if whole <= room:
         return len(starts), whole
     overlap = width * channels + _ROUNDING
     if overlap > room // 2:
-        # The taps of a few columns fill the row: it is refilled for every few columns.
+        # The taps of a few columns fill all the memory for a row, which is then refilled for the next few.
         segment = _FEW_COLUMNS
     else:
         segment = max(1, len(starts) // -(-whole // (room - overlap)))
@@ -533,7 +533,7 @@ def _entry(
     segment: int,
     segments: int,
 ) -> _Resample:
-    """Return a descriptor without addresses; ``places`` are the offsets of the job's tables."""
+    """Return a descriptor without addresses; ``places``: the offsets of the job's values in the tables."""
     height, width, channels = source.shape[-3:]
     vertical, horizontal, normalization = places
     return _Resample(
@@ -564,7 +564,7 @@ def _entry(
 
 
 def resample_axes(jobs: Sequence[tuple[OnGpu, int, Taps, OnGpu]]) -> None:
-    """Resample one axis of each source: ``(source, axis, taps, target)``, in one launch."""
+    """Resample one axis of each source, in one launch; a job is ``(source, axis, taps, target)``."""
     located = [(locate(source), axis, taps, locate(target)) for source, axis, taps, target in jobs]
     located = [job for job in located if job[3].size]
     if not located:

@@ -1,7 +1,7 @@
-"""Kernel descriptors and launches of planned resampling, written by one compiled call into the upload buffer.
+"""Kernel descriptors and launches of planned resampling; one compiled call writes them into the upload buffer.
 
-Images of new sizes need other tables and descriptors in every batch: for a batch of one, preparing these in Python would take
-longer than all work on the GPU.
+Images of new sizes need new tables and descriptors in every batch. For a batch of one image, preparing these in Python would take longer
+than all work on the GPU.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from penstock.tensors.driver import context_of, driver, driver_error
 PAGE_ALIGNMENT = 16
 """The alignment of arrays in uploaded memory, in bytes."""
 COUNT_BYTES, FLAG_BYTES = np.dtype(np.int64).itemsize, np.dtype(np.int32).itemsize
-"""The size of a sample's number of blocks, and of a flag."""
+"""The bytes of a sample's number of blocks, and of a flag."""
 _TABLE_BYTES, _RESAMPLING_BYTES = TAPS.itemsize, RESAMPLING.itemsize
 RESAMPLING_BYTES_PER_IMAGE = COUNT_BYTES + _RESAMPLING_BYTES + FLAG_BYTES
 """Bytes of descriptors for each image that is resampled."""
@@ -42,13 +42,14 @@ RESAMPLING_ARGUMENTS = np.dtype(
 _FILL_BYTES = _FILL_COUNT * GPU_ARGUMENT.itemsize
 _ARRAYS = "table_blocks", "tables", "filters", "copied", "resampling_blocks", "resampling", "mirrored"
 RESAMPLING_PAGE = np.dtype([(name, np.int64) for name in _ARRAYS])
-"""Where in the uploaded memory each array begins: of both kernels, the numbers of their samples' blocks, and their descriptors;
-the values of filters, what is copied, and flags."""
+"""Where each array begins in the uploaded memory: for each of both kernels, the samples' numbers of blocks, and the descriptors; then
+the values of filters, the data that are copied, and flags.
+"""
 _FILL_TABLES, _RESAMPLE, _KERNELS = range(3)
-# The calls: of the context, of the copy, and of the launches.
+# The number of calls: one sets the context, one copies, and one launches each kernel.
 _CALLS = 2 + _KERNELS
 _WORD_BYTES, _STARTS_ALIGNMENT = 8, 256
-# Of one kernel: its blocks, descriptors and their number come first.
+# The largest number of arguments of a kernel; its blocks, its descriptors and their number come first.
 _MOST_ARGUMENTS = 3 + max(_FILL_COUNT, _RESAMPLE_COUNT)
 _RUN = np.dtype(
     [
@@ -56,7 +57,7 @@ _RUN = np.dtype(
         *((name, np.int64) for name in ("set_context", "context", "copy", "launch", "stream", "device")),
     ]
 )
-"""The kernels; the driver's functions, the context and the stream; and where in the GPU's memory the page goes."""
+"""The kernels; the driver's functions, the context and the stream; and the addresses of the page and of the tables in GPU memory."""
 _ROOM = np.dtype(
     [
         ("page", RESAMPLING_PAGE),
@@ -65,7 +66,7 @@ _ROOM = np.dtype(
         ("pointers", np.int64, (_KERNELS, _MOST_ARGUMENTS)),
     ]
 )
-"""Where arrays begin in the page; the calls; for each kernel its arguments, and the addresses of these."""
+"""Where arrays begin in the page; the calls; and for each kernel its arguments, and the addresses of these arguments."""
 assert _ROOM.fields is not None
 _CALLS_OFFSET, _ARGUMENTS_OFFSET, _POINTERS_OFFSET = (
     _ROOM.fields[name][1] for name in ("calls", "arguments", "pointers")
@@ -73,7 +74,7 @@ _CALLS_OFFSET, _ARGUMENTS_OFFSET, _POINTERS_OFFSET = (
 
 
 def page_bytes(tables: np.ndarray, values: np.ndarray, copied: np.ndarray) -> int:
-    """Return the size of the uploaded data at most, in bytes, without the images' descriptors."""
+    """Return an upper bound of the size of the uploaded data without the images' descriptors, in bytes."""
     rows = len(tables) * (COUNT_BYTES + _TABLE_BYTES)
     return rows + values.nbytes + copied.nbytes + len(_ARRAYS) * PAGE_ALIGNMENT
 
@@ -87,14 +88,14 @@ def launch_resampling(
     sources: np.ndarray,
     targets: np.ndarray,
 ) -> None:
-    """Compute tables of filters, and resample images that are in memory whole, in the order of CuPy's current stream.
+    """Compute tables of filters and resample images, which must be whole in memory, on CuPy's current stream.
 
     Args:
-        tables: the tables.
+        tables: the descriptors of the tables to compute.
         after: the steps after the resampling.
-        way: the kernel, the bytes of its shared memory, and its arguments after tables and flags.
-        descriptors: the images' :data:`RESAMPLING`, whose addresses this fills in.
-        blocks: how many thread blocks each of them has.
+        way: the kernel, its bytes of shared memory, and its arguments after tables and flags.
+        descriptors: one :data:`RESAMPLING` for each image; this function fills in their addresses.
+        blocks: the number of thread blocks of each image.
         sources, targets: the addresses of the images and of the results, uint64.
     """
     kernel, shared, others = way
@@ -103,7 +104,7 @@ def launch_resampling(
     stream, values, copied, flags = cuda.get_current_stream(), tables.values(), *columns_after(after)
     size = page_bytes(tables.rows, values, copied) + len(descriptors) * RESAMPLING_BYTES_PER_IMAGE
     page, starts = -(-size // _STARTS_ALIGNMENT) * _STARTS_ALIGNMENT, tables.starts_bytes
-    # Returned to CuPy's pool at the end, which reuses it on the same stream only, hence after the kernels.
+    # The buffer returns to CuPy's pool at the end; the pool reuses it only on the same stream, and thus after the kernels.
     buffer, pinned = cuda.alloc(page + starts + tables.weights_bytes), memory.take(size)
     device = buffer.ptr
     kernels = tables.kernel().kernel.ptr, kernel.kernel.ptr, shared, device + page, device + page + starts
@@ -132,15 +133,16 @@ def _list_calls(
     pinned: np.ndarray,
     room: np.ndarray,
 ) -> tuple[int, int]:
-    """Write descriptors and blocks, and the calls that copy them and launch both kernels; return the address of the calls, and
+    """Write descriptors and numbers of blocks, and the calls that copy them and launch both kernels; return the address of the calls, and
     their number.
 
     Args:
         run: one :data:`_RUN`.
         tables, values, copied, stacks, blocks, mirrored: as in :class:`ResamplingColumns`.
-        sources, targets: the addresses of the images and of the results.
+        sources, targets: the addresses of the images and of the results, uint64.
         pinned: memory on the host, uint8.
-        room: filled: one :data:`_ROOM`. The caller owns it: a record would not keep an array of this function alive.
+        room: one :data:`_ROOM`, which this function fills. The caller owns it, as a record does not keep an array that this function
+            creates alive.
     """
     count, own, held = len(stacks), run[0], room[0]
     at, calls, arguments, pointers = held.page, held.calls, held.arguments, held.pointers
@@ -180,7 +182,7 @@ def _list_calls(
 
 @inner
 def _add_up(numbers: np.ndarray) -> int:
-    """Replace numbers of blocks by each sample's first block; return their sum."""
+    """Replace each sample's number of blocks by its first block; return the total number of blocks."""
     total = 0
     for index in range(len(numbers)):
         own = numbers[index]
@@ -191,7 +193,7 @@ def _add_up(numbers: np.ndarray) -> int:
 
 @inner
 def lay_out_tables(at: np.record, begin: int, tables: np.ndarray, values: np.ndarray, copied: np.ndarray) -> int:
-    """Fill in the offsets of what the tables need in a page; return the next offset."""
+    """Fill in the offsets, in a page, of the data that tables need; return the next free offset."""
     at.table_blocks = begin
     at.tables = after_bytes(at.table_blocks, COUNT_BYTES * len(tables))
     at.filters = after_bytes(at.tables, tables.nbytes)
@@ -201,7 +203,7 @@ def lay_out_tables(at: np.record, begin: int, tables: np.ndarray, values: np.nda
 
 @inner
 def lay_out_stacks(at: np.record, begin: int, count: int) -> None:
-    """Fill in the offsets of what ``count`` stacks need in a page."""
+    """Fill in the offsets, in a page, of the data that ``count`` stacks need."""
     at.resampling_blocks = begin
     at.resampling = after_bytes(at.resampling_blocks, COUNT_BYTES * count)
     at.mirrored = after_bytes(at.resampling, _RESAMPLING_BYTES * count)
@@ -209,13 +211,13 @@ def lay_out_stacks(at: np.record, begin: int, count: int) -> None:
 
 @inner
 def counts(pinned: np.ndarray, begin: int, count: int) -> np.ndarray:
-    """Return the numbers of samples' blocks at a position in memory, int64."""
+    """Return the array of the samples' numbers of blocks that begins at an offset in memory, int64."""
     return pinned[begin : begin + COUNT_BYTES * count].view(np.int64)
 
 
 @inner
 def after_bytes(position: int, size: int) -> int:
-    """Return the next aligned offset after ``size`` bytes at ``position``."""
+    """Return the first aligned offset after ``size`` bytes at ``position``."""
     return position + -(-size // PAGE_ALIGNMENT) * PAGE_ALIGNMENT
 
 
@@ -261,14 +263,14 @@ def write_stacks(
 def fill_kernel(
     kernel: np.record, function: int, shared: int, host: int, device: int, blocks: int, descriptors: int, step: int
 ) -> None:
-    """Fill in a :data:`GPU_KERNEL`, but for its arguments.
+    """Fill in a :data:`GPU_KERNEL`, except for its arguments.
 
     Args:
         function: the driver's handle.
         shared: bytes of shared memory.
-        host, device: the addresses of the pinned memory, and of the GPU's to which it is copied.
-        blocks, descriptors: where the samples' numbers of blocks, and their descriptors, begin in both.
-        step: bytes of a descriptor.
+        host, device: the address of the pinned memory, and of the GPU memory to which it is copied.
+        blocks, descriptors: the offsets, in either memory, of the samples' numbers of blocks and of their descriptors.
+        step: the size of a descriptor, in bytes.
     """
     kernel.function, kernel.shared_bytes = function, shared
     kernel.blocks, kernel.device_blocks = host + blocks, device + blocks
@@ -289,7 +291,7 @@ def fill_resampling(
     copied: np.ndarray,
     mirrored: np.ndarray,
 ) -> None:
-    """Fill in the kernels that fill tables and resample, and their arguments, which begin at the address ``first``."""
+    """Fill in the two kernels that fill tables and that resample, and their arguments, which begin at the address ``first``."""
     host, fill = pinned.ctypes.data, arguments.filling
     fill.filters.value, fill.copied_count.value = device + at.filters, len(copied)
     fill.copied.value = device + at.copied if len(copied) > 0 else 0

@@ -17,8 +17,8 @@ from penstock.tensors.cuda import require_cupy
 
 _FOLDER = Path(__file__).parent
 _PACKAGE = Path(__file__).parents[2]
-# Contraction is off, and kernels call fmaf explicitly, so that fused and unfused operators agree bit for bit. CuPy
-# itself passes the last option, too.
+# Contraction is off and kernels call fmaf explicitly, so that fused and separate operators give the same bits. CuPy passes the last option
+# by default, too.
 OPTIONS = ("-std=c++17", "--fmad=false", "-ftz=true")
 # Threads per block.
 THREADS = 256
@@ -27,11 +27,11 @@ _COMMON: dict[str, int] = {"THREADS": THREADS, **{f"BORDER_{name.upper()}": i fo
 
 
 class Function(Protocol):
-    """The driver's function of a kernel."""
+    """A kernel's function as the driver sees it."""
 
     @property
     def ptr(self) -> int:
-        """Its handle."""
+        """The function's handle."""
 
 
 class Kernel(Protocol):
@@ -41,7 +41,7 @@ class Kernel(Protocol):
 
     @property
     def kernel(self) -> Function:
-        """The kernel to launch."""
+        """The driver's function to launch."""
 
     def __call__(
         self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[object, ...], *, shared_mem: int = ...
@@ -49,12 +49,12 @@ class Kernel(Protocol):
 
 
 class KernelSource:
-    """A `.cu` file beside a module.
+    """A `.cu` file in the folder of a Python module, with the same name.
 
     Args:
         module: the module's ``__file__``.
-        structs: the structs that its kernels read.
-        constants: further constants that it uses; Python integers become int, NumPy scalars keep their type.
+        structs: the structs that the kernels read.
+        constants: further constants that the file uses; Python integers become int, and NumPy scalars keep their types.
     """
 
     def __init__(self, module: str, *structs: Struct, **constants: int | np.generic) -> None:
@@ -66,7 +66,7 @@ class KernelSource:
         """Return the kernel ``instance`` (such as ``window<uint8, float>``), compiled for the current device.
 
         Args:
-            preamble: source to insert before the file, for generated functions.
+            preamble: source code to insert before the file, such as generated functions.
         """
         return _kernel_on(require_cupy("a CUDA kernel").cuda.runtime.getDevice(), self, instance, preamble)
 
@@ -87,7 +87,7 @@ class KernelSource:
 
 @Once
 def _kernel_on(_device: int, source: KernelSource, instance: str, preamble: str) -> Kernel:
-    if source.path.is_relative_to(_PACKAGE):  # not sources outside the package
+    if source.path.is_relative_to(_PACKAGE):  # sources outside the package are not precompiled
         recording.record_cuda(source.path.relative_to(_PACKAGE), instance, preamble)
     cupy, text = require_cupy(), source.text(preamble)
     binary = binaries.find(binaries.digest_of(text, instance, OPTIONS), cupy.cuda.Device().compute_capability)

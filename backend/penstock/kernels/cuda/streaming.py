@@ -1,4 +1,4 @@
-"""Batches whose samples are made on the host, and copied to the GPU meanwhile."""
+"""Batches whose samples are made on the host; each is copied to the GPU while others are made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ALIGNMENT = 256
 
 
 class Streaming:
-    """The copies of one operator's batches to CuPy's current device, on a stream for which no other work waits."""
+    """The copies of one operator's batches to CuPy's current device, on a stream that no other work uses."""
 
     def __init__(self) -> None:
         cuda = require_cupy("a batch on the GPU").cuda
@@ -29,10 +29,10 @@ class Streaming:
 
 
 class StreamedBatch:
-    """A batch whose samples are made on the GPU, or in pinned memory, on any thread, and copied while others are made.
+    """A batch whose samples are made on the GPU, or in pinned memory by any thread; those are copied while others are made.
 
     Args:
-        through: the operator's stream.
+        through: the operator's copies.
         shapes: the shapes of the samples.
         dtype: the elements' dtype.
         layout: the layout of the samples.
@@ -50,7 +50,7 @@ class StreamedBatch:
         self._pinned: list[Pinned] = []
         self._hosts: dict[int, np.ndarray] = {}
         cupy = require_cupy()
-        # Other work in the order of the current stream may still read this memory.
+        # Work queued on the current stream may still read the memory that was allocated for this batch.
         follow(through.stream, cupy.cuda.get_current_stream(), through.event)
         with through.stream:
             self._bytes = cupy.empty(size, np.uint8)
@@ -68,11 +68,11 @@ class StreamedBatch:
             self._hosts[index] = own.view(self._kind).reshape(self._shapes[index])
 
     def host(self, index: int) -> np.ndarray:
-        """Return the array in pinned memory to make a sample in; only after :meth:`make_on_host`."""
+        """Return the array in pinned memory in which to make a sample; call :meth:`make_on_host` first."""
         return self._hosts[index]
 
     def send(self, index: int) -> None:
-        """Start to copy a complete sample from pinned memory to the GPU; on any thread."""
+        """Start to copy a complete sample from pinned memory to the GPU; may be called on any thread."""
         source, begin = self._hosts[index], self._begins[index]
         if not source.size:
             return
@@ -81,9 +81,7 @@ class StreamedBatch:
             place.copy_from_host_async(source.ctypes.data, source.nbytes, self._through.stream)
 
     def finish(self) -> TensorListGPU:
-        """Return the batch, in the order of the current stream, once everything has been sent to the GPU, and computed
-        on it.
-        """
+        """Return the batch. Work queued on the current stream from then on runs after all copies and all computation of samples on the GPU."""
         for pinned in self._pinned:
             self._staging.give_back(pinned, self._through.stream)
         if self._pinned:

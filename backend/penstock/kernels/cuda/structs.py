@@ -7,9 +7,9 @@
         size: Int64
         weights: Annotated[Sequence[float], Repeated(np.float32, 4)]
 
-:func:`records` lays out instances as C does, and the struct's C declaration is put before the kernels
-(:mod:`penstock.kernels.cuda.sources`). The declaration also tells where pointers are, so that recorded launches can be
-repeated with other addresses (:mod:`penstock.kernels.cuda.recording`).
+:func:`records` lays out instances as C does, and the struct's C declaration is inserted before the kernels
+(:mod:`penstock.kernels.cuda.sources`). The declaration also tells which fields are pointers, so that recorded launches can be repeated with
+other addresses (:mod:`penstock.kernels.cuda.recording`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from penstock.data_types import (
     from_numpy_dtype,
 )
 
-# The class that declares a struct.
+# A class that declares a struct.
 Struct = type[tuple[object, ...]]
 
 CUDA_TYPES = {
@@ -74,7 +74,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Repeated:
-    """An array of ``count`` values: of a NumPy type, addresses or structs."""
+    """An array of ``count`` values, of a NumPy type, addresses or structs; annotates a field."""
 
     of: type[np.generic] | Address | Struct
     count: int
@@ -95,9 +95,9 @@ class _Field:
     Attributes:
         type: the C type.
         dtype: one element's dtype.
-        count: length of an array; None: not an array.
-        pointers: byte offsets of the addresses in an element.
-        struct: the struct that an element is, if it is one.
+        count: the length, if the field is an array; None: it is a single value.
+        pointers: the byte offsets of addresses in one element.
+        struct: the class of an element that is a struct; otherwise None.
     """
 
     name: str
@@ -129,7 +129,7 @@ class _Field:
         return f"    {self.type} {self.name}{extent};\n"
 
     def places(self, offset: int) -> Iterator[int]:
-        """Yield byte offsets of the field's addresses if the field begins at ``offset``."""
+        """Yield the byte offsets of the field's addresses in a struct in which the field begins at ``offset``."""
         for number in range(1 if self.count is None else self.count):
             yield from (offset + number * self.dtype.itemsize + place for place in self.pointers)
 
@@ -143,10 +143,10 @@ class Layout:
 
     Attributes:
         name: the name of the struct in C: the Python name without leading underscores.
-        dtype: aligned as in C.
-        pointers: byte offsets of the addresses.
+        dtype: the structured dtype, aligned as in C.
+        pointers: the byte offsets of the addresses in the struct.
         text: the declaration in C.
-        parts: the structs that it contains.
+        parts: the classes of the structs that it contains.
     """
 
     name: str
@@ -179,7 +179,7 @@ def layout_of(struct: Struct) -> Layout:
 
 
 def declarations(structs: Sequence[Struct]) -> str:
-    """Return the C declarations of structs, each after those that it contains."""
+    """Return the C declarations of structs; each follows those of the structs that it contains."""
     known: dict[Struct, str] = {}
 
     def declare(struct: Struct) -> None:
@@ -199,11 +199,11 @@ def declarations(structs: Sequence[Struct]) -> str:
 
 @dataclass(slots=True)
 class Records:
-    """An array of structs as a kernel reads it.
+    """An array of structs in the layout that kernels read.
 
     Attributes:
         struct: the class of the structs.
-        rows: a structured array.
+        rows: the structs, as a structured array.
     """
 
     struct: Struct
@@ -213,7 +213,7 @@ class Records:
         return len(self.rows)
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """Return the values of one field."""
+        """Return the values of one field of all structs."""
         column: np.ndarray = self.rows[name]
         return column
 
@@ -221,18 +221,18 @@ class Records:
         self.rows[name] = values
 
     def take(self, indices: np.ndarray) -> Records:
-        """Return the structs at these indices, or where a mask is set."""
+        """Return the structs at these indices, or those for which a mask is true."""
         return Records(self.struct, self.rows[indices])
 
     def addresses(self) -> np.ndarray:
-        """Return the indices of addresses among the 64-bit words of all structs."""
+        """Return the indices of all addresses among the 64-bit words of the array."""
         layout = layout_of(self.struct)
         words = np.array(layout.pointers, np.int64) // 8
         return (np.arange(len(self))[:, None] * (layout.dtype.itemsize // 8) + words).reshape(-1)
 
 
 def records(struct: Struct, rows: Sequence[tuple[object, ...]]) -> Records:
-    """Return instances of a struct as a kernel reads them."""
+    """Return instances of a struct in the layout that kernels read."""
     return Records(struct, np.array(list(rows), layout_of(struct).dtype))
 
 

@@ -1,5 +1,5 @@
-// Tables of resampling filters, computed on the GPU, which reads them: operation for operation as in kernels/filters.py, so
-// that they are the same bit for bit.
+// Computes the tables of resampling filters on the GPU, where they are used: operation for operation as in kernels/filters.py, so
+// that tables are equal bit for bit.
 
 __device__ inline double filter_value(double distance, const double *values, int entries) {
     if (!entries) return 1.0 - distance > 0.0 ? 1.0 - distance : 0.0;
@@ -25,7 +25,7 @@ __device__ inline int64 clamped(int64 value, int64 low, int64 high) {
     return value > high ? high : value;
 }
 
-// One thread computes the start and the weights of one output position. `copied` is put before all weights.
+// Each thread computes the start and the weights of one output position. `copied` is put before all weights.
 __global__ void fill_taps(const int64 *__restrict__ first_blocks, const Taps *__restrict__ plans, int count,
                           const double *__restrict__ filters, const float *__restrict__ copied, int copies,
                           int32 *__restrict__ starts, float *__restrict__ weights) {
@@ -52,7 +52,7 @@ __global__ void fill_taps(const int64 *__restrict__ first_blocks, const Taps *__
     int64 begin = clamped(first, 0, most);
     begin = begin > p.size - p.used ? p.size - p.used : begin;
     starts[p.starts + number] = int32(begin);
-    // Taps outside of the input are added to those at its edges, from the first on.
+    // Weights of taps outside of the input are added to those at its edges, in the order of the taps.
     int slot = 0;
     double folded = 0.0;
     for (int tap = 0; tap < p.taps; tap++) {

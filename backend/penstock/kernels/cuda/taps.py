@@ -1,5 +1,4 @@
-"""Tables of resampling filters, computed on the GPU: with new image sizes in every batch, the host would be too
-slow."""
+"""Tables of resampling filters, computed on the GPU: if every batch has new image sizes, the host would be too slow."""
 
 from __future__ import annotations
 
@@ -16,9 +15,9 @@ from penstock.kernels.cuda.structs import Double, Float, Int32, Records, layout_
 from penstock.kernels.filters import MAX_SUPPORT, SUPPORT, TABULATED, tabulated
 from penstock.kernels.resize_shapes import AxisPlans
 
-# Starts have as many bytes.
+# Starts are as large as weights.
 _WEIGHT = np.dtype(np.float32)
-# The alignment of the weights, in numbers: more than one read loads.
+# The alignment of the weights, in elements: a multiple of what one instruction reads.
 _ALIGNMENT = 64
 
 
@@ -29,10 +28,10 @@ class _Taps(NamedTuple):
         start, step: the start of the region in the input, and the distance from one output position to the next.
         width, radius: the filter's width, in input samples per unit of its argument, and its radius, in input samples.
         origin, single_step: the start and step in single precision, where results depend on that.
-        size: the input's size.
-        taps, used: number of taps of the filter, and how many of them are in the table.
-        starts, weights: offsets of the tables.
-        values, entries: offset and number of the filter's tabulated values; 0 entries: a triangle.
+        size: the input's extent on this axis.
+        taps, used: the number of taps of the filter, and how many of them the table contains.
+        starts, weights: the offsets of this axis's starts and weights in the tables.
+        values, entries: the offset and the number of the filter's tabulated values; 0 entries: a triangular filter.
     """
 
     start: Double
@@ -72,7 +71,9 @@ TAPS = layout_of(_Taps).dtype
 
 @functools.cache
 def _filters() -> tuple[np.ndarray, np.ndarray]:
-    """Return the tabulated values of all filters, concatenated; and, by filter number, their support, offset and count."""
+    """Return the tabulated values of all filters, concatenated; and for each filter, by its number, its support, and the offset and number
+    of its values.
+    """
     kinds = [("support", np.float64), ("values", np.int32), ("entries", np.int32)]
     known = np.zeros(max(int(kind) for kind in DALIInterpType.__members__.values()) + 1, np.dtype(kinds, align=True))
     known["support"] = 1
@@ -85,13 +86,13 @@ def _filters() -> tuple[np.ndarray, np.ndarray]:
 
 
 class FilterTables(NamedTuple):
-    """Tables of both axes of a batch that are still to be computed on the GPU.
+    """Tables for both axes of a batch's images, yet to be computed on the GPU.
 
     Attributes:
-        rows: their descriptors: those of the heights, then those of the widths; one for each image, or a single one if all
-            images are alike.
-        heights: the number of the heights' tables.
-        starts, weights: the number of starts and of weights in all tables; copied values count as weights.
+        rows: the tables' descriptors: those of the heights, then those of the widths. On each axis, there is one for each image, or a
+            single one if it is the same for all images.
+        heights: the number of tables for heights.
+        starts, weights: the number of starts and of weights in all tables, where copied values count as weights.
     """
 
     rows: np.ndarray
@@ -101,7 +102,7 @@ class FilterTables(NamedTuple):
 
     @classmethod
     def planned(cls, vertical: AxisPlans, horizontal: AxisPlans, copied: int) -> FilterTables:
-        """Return the tables of plans of the same number of images; ``copied``: floats to be put before the weights."""
+        """Plan the tables for a vertical and a horizontal plan of each image; ``copied``: the number of floats to put before the weights."""
         rows = blank_tables(len(vertical.kinds))
         antialias = vertical.antialias, horizontal.antialias
         counts = plan_tables(rows, _columns(vertical), _columns(horizontal), antialias, *known_filters(), copied)
@@ -124,16 +125,16 @@ class FilterTables(NamedTuple):
 
     @property
     def starts_bytes(self) -> int:
-        """The size of the starts, after which weights begin where they would in separate memory."""
+        """The size of the starts in bytes, rounded up so that weights after them are aligned as in separate memory."""
         return -(-self.starts // _ALIGNMENT) * _ALIGNMENT * _WEIGHT.itemsize
 
     @property
     def weights_bytes(self) -> int:
-        """The size of the weights."""
+        """The size of the weights in bytes."""
         return self.weights * _WEIGHT.itemsize
 
     def memory(self) -> tuple[Located, Located]:
-        """Return memory for the starts, and for the weights, which are stored row by row for the height, and column by
+        """Allocate memory for the starts and for the weights. Weights are stored row by row for the height, and column by
         column for the width.
         """
         whole = self.starts_bytes // _WEIGHT.itemsize
@@ -160,22 +161,22 @@ class FilterTables(NamedTuple):
 
     @staticmethod
     def values() -> np.ndarray:
-        """Return the values of all filters that are tabulated."""
+        """Return the tabulated values of all filters."""
         return _filters()[0]
 
 
 def blank_tables(images: int) -> np.ndarray:
-    """Return room for the descriptors of the tables of both axes."""
+    """Return zeroed descriptors of the tables for both axes of this many images."""
     return np.empty(2 * images, TAPS)
 
 
 def known_filters() -> tuple[np.ndarray, float]:
-    """Return the filters, as :func:`penstock.kernels.cpu.tables.plan_tables` takes them."""
+    """Return the filters in the form that :func:`penstock.kernels.cpu.tables.plan_tables` expects."""
     return _filters()[1], MAX_SUPPORT
 
 
 def _columns(plans: AxisPlans) -> tuple[np.ndarray, ...]:
-    """Return the plans as contiguous arrays, so that one compiled function takes them all."""
+    """Return the plans as contiguous arrays, so that one compiled function handles all of them."""
     columns = (
         plans.size_in,
         plans.size_out,

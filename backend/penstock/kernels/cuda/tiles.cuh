@@ -1,14 +1,14 @@
 // Tiles of images: each thread block reads the part of the source that it needs once, into shared memory.
 //
-// Arrays are seen as (planes, height, width, inner); elements of a row lie side by side, so a step along the width is one
-// of `inner` elements. Each block makes one tile of the target.
+// Arrays are viewed as (planes, height, width, inner). Rows are contiguous: a step along the width is a step of `inner` elements. Each
+// block computes one tile of the target.
 
 template <typename T>
 struct alignas(4 * sizeof(T)) Four {
     T values[4];
 };
 
-// The part of the target that a block makes.
+// The part of the target that a block computes.
 struct Tile {
     int64 plane;
     int y, x, rows, columns;
@@ -20,7 +20,7 @@ __device__ inline Tile tile_of(const Tiles &p, int64 block) {
     return {int64(plane), y, x, min(p.rows, p.out_height - y), min(p.columns, p.out_width - x)};
 }
 
-// Calls `act(row, lane)` for all rows and lanes, neighbouring threads for neighbouring lanes.
+// Calls `act(row, lane)` for all rows and lanes; neighbouring threads get neighbouring lanes.
 template <typename Act>
 __device__ inline void each_place(int rows, int lanes, const Act &act) {
     if (lanes <= 0) return;
@@ -37,14 +37,14 @@ struct Float {
     static __device__ float of(In value) { return to_float(value); }
 };
 
-// Reads the part of the source that a tile needs, including values beyond the border.
+// Reads the part of the source that a tile needs, and fills in values beyond the border.
 //
-// Four elements are read at once, where they are aligned; so each row begins with a shift of 0 to 3 elements.
+// Four elements are read at once if they are aligned, so each row in shared memory is shifted by 0 to 3 elements.
 template <typename In, typename As>
 __device__ void read_tile(const Tiles &p, const Tile &tile, typename As::Kept outside, typename As::Kept *values,
                           int32 *shifts) {
     typedef typename As::Kept Kept;
-    // This many reads are in flight at once: one after the other, each would wait for memory.
+    // The number of reads that are in flight at once: one after the other, each would wait for memory.
     const int BATCH = sizeof(In) <= 4 ? 4 : 2;
     const int most = p.rows + p.reach_y, rows = tile.rows + p.reach_y, count = (tile.columns + p.reach_x) * p.inner;
     const int x = tile.x - p.left, first = x * p.inner, extent = p.width * p.inner;
@@ -54,12 +54,12 @@ __device__ void read_tile(const Tiles &p, const Tile &tile, typename As::Kept ou
     auto shift_of = [&](const In *line) { return int(reinterpret_cast<uint64>(line) / sizeof(In) % 4); };
     for (int row = threadIdx.x; row < most; row += blockDim.x) shifts[row] = shift_of(line_at(row_at(row)));
 
-    // Threads take turns at the groups of four of all rows; a shifted row may have one more.
+    // Threads divide the groups of four of all rows among themselves; a shifted row may have one group more.
     const int fours = (count + 3 + 3) / 4, step = int(blockDim.x) / fours, rest = int(blockDim.x) % fours;
     int row = int(threadIdx.x) / fours, place = int(threadIdx.x) % fours;
     while (row < rows) {
         Four<In> read[BATCH];
-        int32 at[BATCH];  // where it goes, or -1
+        int32 at[BATCH];  // where the group goes in shared memory, or -1
 #pragma unroll
         for (int i = 0; i < BATCH; i++) {
             at[i] = -1;
@@ -88,7 +88,7 @@ __device__ void read_tile(const Tiles &p, const Tile &tile, typename As::Kept ou
         }
     }
 
-    // The elements beyond the left and right borders, and up to three next to them that fill no group of four.
+    // The elements beyond the left and right borders, and up to three next to each border that do not fill a group of four.
     const int left = max(0, min(count, 3 - first)), right = max(left, min(count, extent - first - 3));
     each_place(rows, left + count - right, [&](int row, int lane) {
         const int element = lane < left ? lane : lane - left + right, column = element / p.inner;
@@ -98,7 +98,7 @@ __device__ void read_tile(const Tiles &p, const Tile &tile, typename As::Kept ou
             from < 0 ? outside : As::of((line - first)[int64(from) * p.inner + element - column * p.inner]);
     });
     if (p.border != BORDER_CONSTANT || (tile.y >= p.above && tile.y - p.above + rows <= p.height)) return;
-    // Rows beyond a constant border were read from the first one.
+    // Above and below a constant border, copies of the first row were read; replace them by the constant.
     __syncthreads();
     each_place(rows, count, [&](int row, int lane) {
         const int y = row_at(row);
@@ -110,8 +110,8 @@ template <typename Out>
 struct Convertible {
     static __device__ Out of(float value) { return converted<Out>(value); }
 };
-// The same for bytes, with fewer operations: NaN becomes 0, and the number just below one half is added, so that halves are
-// rounded up, and nothing smaller.
+// The same for bytes, with fewer operations: NaN becomes 0. The number just below one half is added, so that a fraction of one half is
+// rounded up, but none below it.
 template <>
 struct Convertible<uint8> {
     static __device__ uint8 of(float value) {
@@ -119,7 +119,7 @@ struct Convertible<uint8> {
     }
 };
 
-// Writes four elements of a row of a tile, of which `count` exist, beginning with the element at `column`.
+// Writes four elements of a row of a tile, the first at `column`; only the first `count` of them exist.
 template <typename Out, typename Finish, typename Kept>
 __device__ inline void write_four(const Tiles &p, const Tile &tile, int row, int column, const Four<Kept> &four) {
     int64 place = ((tile.plane * p.out_height + tile.y + row) * p.out_width + tile.x) * p.inner + column;
@@ -146,7 +146,8 @@ __device__ inline void write_tile(const Tiles &p, const Tile &tile, const Kept *
     });
 }
 
-// Weighted sums of N lines of values, each of which begins one value after the one before; from 0, in the order of the values.
+// Weighted sums over N lines of values, each of which begins one value after the line before. Terms are added to 0, in the order of the
+// values.
 template <int N, typename Value>
 struct Weighted {
     const float *window;  // aligned to four floats, and padded to a multiple of four
@@ -171,8 +172,8 @@ struct Weighted {
     }
 };
 
-// Gives `taker` the values at 0 to `count` for the first of N lines, at 1 to `count + 1` for the next, and so on;
-// each is loaded once.
+// Passes `taker` the values at 0 to `count` for the first of N lines, at 1 to `count + 1` for the next, and so on; loads each value
+// only once.
 template <int N, typename Value, typename Load, typename Taker>
 __device__ inline void slide(int count, const Load &load, Taker &taker) {
     Value kept[N];

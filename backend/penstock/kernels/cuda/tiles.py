@@ -1,4 +1,4 @@
-"""Image tiles for `tiles.cuh`, sized so that what a block needs fits into shared memory."""
+"""Image tiles for `tiles.cuh`, sized so that the data of a block fit into shared memory."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from penstock.kernels.cuda.launch import Located
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Int32, Pointer, Struct
 
-# One thread computes this many neighbours along a line, so that it reads the elements they share only once.
+# Each thread computes this many neighbouring results along a line, so that it reads shared elements only once.
 STRETCH = 8
 
 
 class Tiles(NamedTuple):
-    """The first field of each sample's descriptor.
+    """How one sample is cut into tiles: the first field of the sample's descriptor.
 
     Attributes:
         height, width, inner: the source's height, width and number of elements per pixel.
@@ -25,8 +25,8 @@ class Tiles(NamedTuple):
         rows, columns: size of a target tile in pixels, multiples of ``STRETCH``.
         reach_y, reach_x: how many pixels larger a source tile is, both sides together.
         above, left: how many of these pixels precede the target tile.
-        down, across: tiles in a plane.
-        pitch, out_pitch: elements of a row in shared memory, multiples of 4.
+        down, across: the number of tiles in a plane.
+        pitch, out_pitch: the row pitch of a source tile and of a target tile in shared memory, in elements; multiples of 4.
     """
 
     source: Pointer
@@ -55,9 +55,9 @@ def tile_source(module: str, *structs: Struct, **constants: int) -> KernelSource
     return KernelSource(module, *structs, STRETCH=STRETCH, **constants)
 
 
-# Bytes of shared memory that every supported GPU offers a block.
+# Bytes of shared memory that a block may use on every supported GPU.
 _SHARED_MEMORY_BYTES = 64 * 1024
-# Element indices within a plane's row are 32-bit, and so are those of tiles.
+# Kernels index the elements of a row, and of a tile, with 32 bits.
 _MAX_INDEX = 1 << 30
 
 
@@ -68,9 +68,9 @@ class Tiling:
     Attributes:
         view: the target as (planes, height, width, inner).
         rows, columns: the extents of a tile, in pixels.
-        reach: how many pixels larger, (down, across), a source tile is.
-        pitch, out_pitch: elements of a row in shared memory, of a source tile and of a target tile.
-        shared: bytes of shared memory.
+        reach: how many pixels larger than a target tile a source tile is, (down, across).
+        pitch, out_pitch: the row pitch of a source tile and of a target tile in shared memory, in elements.
+        shared: bytes of shared memory of a block.
     """
 
     view: tuple[int, int, int, int]
@@ -83,12 +83,12 @@ class Tiling:
 
     @property
     def grid(self) -> tuple[int, int]:
-        """Tiles in a plane, (down, across)."""
+        """The number of tiles in a plane, (down, across)."""
         return -(-self.view[1] // self.rows), -(-self.view[2] // self.columns)
 
     @property
     def blocks(self) -> int:
-        """Number of tiles in all planes."""
+        """The number of tiles in all planes."""
         return self.view[0] * self.grid[0] * self.grid[1]
 
 
@@ -105,9 +105,9 @@ def tiles_of(
 
     Args:
         source_view, target_view: the arrays viewed as (planes, height, width, inner).
-        before: how far a window reaches up and to the left, in pixels.
+        before: how far the window extends up and to the left, in pixels.
         border: one of ``BORDERS``.
-        tiling: None for kernels that don't use tiles.
+        tiling: how the target is cut into tiles; None for kernels that do not use tiles.
     """
     planes, height, width, inner = source_view
     rows, columns, reach = (tiling.rows, tiling.columns, tiling.reach) if tiling else (0, 0, (0, 0))
@@ -122,15 +122,15 @@ def tiles_of(
 def tiling_for(
     view: tuple[int, int, int, int], window: tuple[int, int], results: int, extra: int, between: int
 ) -> Tiling | None:
-    """Return the best tiles for a window; None if the window or the channels don't fit any.
+    """Return the best tiling for a window; None if the window or the channels are too large for any.
 
     Args:
         view: the target as (planes, height, width, inner).
         window: (height, width).
-        results: number of intermediate tiles.
-        extra: other floats in shared memory.
-        between: how far intermediate tiles reach beyond the target tile: 1: as far as the source tile in width; 0: as
-            far as it in height; -1: not at all.
+        results: the number of intermediate tiles.
+        extra: the number of other floats in shared memory.
+        between: the axis on which intermediate tiles are as large as the source tile: 0: height; 1: width; -1: neither. On others, they are
+            as large as the target tile.
     """
     _, height, width, inner = view
     reach = (window[0] - 1, window[1] - 1)

@@ -1,6 +1,6 @@
-// Resampling of float32 in PyTorch's order of operations: as kernels/cpu/torch_floats.py does.
+// Resamples float32 with PyTorch's order of operations, as kernels/cpu/torch_floats.py does.
 
-// One thread makes one element of (outer, out_size, inner).
+// Each thread computes one element of (outer, out_size, inner).
 __global__ void resample_widened(const int64 *__restrict__ first_blocks, const FloatAxis *__restrict__ plans, int samples,
                                  const int32 *__restrict__ starts, const int32 *__restrict__ counts,
                                  const float *__restrict__ weights) {
@@ -14,7 +14,7 @@ __global__ void resample_widened(const int64 *__restrict__ first_blocks, const F
         reinterpret_cast<const float *>(p.source) + (int64(outer) * p.size + starts[p.starts + y]) * inner + i;
     const float *own = weights + p.weights + int64(y) * p.taps;
     int count = counts[p.starts + y];
-    // Taps after the first are multiplied, then added, in groups of four; the remaining ones are fused.
+    // After the first tap, groups of four taps are multiplied and then added; the remaining ones use fused multiply-add.
     int apart = 1 + (count - 1) / 4 * 4;
     float total = source[0] * own[0];
     for (int k = 1; k < apart; k++) total = total + source[int64(k) * inner] * own[k];

@@ -1,4 +1,4 @@
-"""Separable resampling of float32 on the GPU: the numbers of :mod:`penstock.kernels.cpu.torch_floats`, with antialiasing."""
+"""Separable resampling of float32 on the GPU, with antialiasing; the same results as :mod:`penstock.kernels.cpu.torch_floats`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from penstock.kernels.cuda.structs import Int32, Int64, Pointer, records
 
 
 class _FloatAxis(NamedTuple):
-    """The descriptor of one axis of an array seen as (outer, size, inner).
+    """The descriptor of one axis of an array viewed as (outer, size, inner).
 
     Attributes:
-        elements: the target's elements.
-        starts, weights: offsets of the tables.
-        taps: the number of weights in the table for each output position; only the first ones are used.
+        elements: the number of elements of the target.
+        starts, weights: the offsets of the axis's starts and weights in the tables.
+        taps: the number of weights that the table holds for each output position; the first of them are used, as many as the position has
+            taps.
     """
 
     source: Pointer
@@ -38,7 +39,7 @@ SOURCE = KernelSource(__file__, _FloatAxis)
 
 
 class WidenedTaps(NamedTuple):
-    """A filter of one axis: the start of each position's taps, their number, and their weights."""
+    """The filter of one axis: the first tap, the number of taps, and the weights of each position."""
 
     starts: np.ndarray
     counts: np.ndarray
@@ -52,7 +53,7 @@ class FloatResampling:
     Attributes:
         source: float32 of shape (n, H, W, C).
         target: float32 of shape (n, h, w, C).
-        vertical, horizontal: filters, with any region or mirroring in them.
+        vertical, horizontal: filters, which include the region to resample and mirroring.
     """
 
     source: Located
@@ -62,7 +63,7 @@ class FloatResampling:
 
 
 class _Pass(NamedTuple):
-    """One axis of one stack."""
+    """The resampling of one axis of one stack."""
 
     source: Located
     target: Located
@@ -71,7 +72,7 @@ class _Pass(NamedTuple):
 
 
 def resample_floats(jobs: Sequence[FloatResampling]) -> None:
-    """Fill all targets, in one launch for each axis, the horizontal one first."""
+    """Fill all targets, in one launch for each axis: first the horizontal one."""
     jobs = [job for job in jobs if job.target.size]
     if not jobs:
         return
@@ -83,7 +84,7 @@ def resample_floats(jobs: Sequence[FloatResampling]) -> None:
 
 def _run(passes: Sequence[_Pass]) -> None:
     starts, places = packed([each.taps.starts for each in passes], np.int32)
-    # Tables of one filter share a packing.
+    # Starts, counts and weights of a filter are packed in the same order, so that one offset serves for starts and counts.
     counts, _ = packed([each.taps.counts for each in passes], np.int32)
     weights, weight_places = packed([each.taps.weights for each in passes], np.float32)
     entries = [

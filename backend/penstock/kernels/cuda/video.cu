@@ -1,5 +1,5 @@
-// Decoded frames of video: planes of luma and chroma to pixels. The order of operations is that of
-// kernels/cpu/video_colour.py, so that results are equal.
+// Converts decoded video frames from planes of luma and chroma to pixels, in the same order of operations as kernels/cpu/video_colour.py,
+// so that results are equal.
 
 template <typename In>
 __device__ inline float value_at(const Planes &p, uint64 plane, int64 pitch, int row, int column) {
@@ -8,12 +8,12 @@ __device__ inline float value_at(const Planes &p, uint64 plane, int64 pitch, int
 
 __device__ inline float within_byte(float value) { return fminf(fmaxf(value, 0.0f), 255.0f); }
 
-// Floating-point values are neither rounded nor limited.
+// Floating-point results are neither rounded nor clamped.
 template <typename Out> __device__ inline Out stored(float value, float factor);
 template <> __device__ inline uint8 stored<uint8>(float value, float) { return uint8(rintf(within_byte(value))); }
 template <> __device__ inline float stored<float>(float value, float factor) { return value * factor; }
 
-// The chroma of a pixel, centred at 0 and scaled; interpolated if the planes are halved.
+// The chroma of a pixel, centred at 0 and scaled; interpolated if the chroma planes have half the resolution.
 template <typename In>
 __device__ inline float chroma_at(const Planes &p, uint64 plane, float scale, int row, int x) {
     if (!p.halved) return (value_at<In>(p, plane, p.chroma_pitch, row, x * p.step) - 128.0f) * scale;

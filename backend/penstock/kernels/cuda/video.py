@@ -1,4 +1,4 @@
-"""The colours of decoded video frames on the GPU: as :mod:`penstock.kernels.cpu.video_colour`, to the bit."""
+"""Colour conversion of decoded video frames on the GPU; results equal those of :mod:`penstock.kernels.cpu.video_colour` bit for bit."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Colours(IntEnum):
 
 
 class Planes(NamedTuple):
-    """A frame as it was decoded, and where its pixels go.
+    """A decoded frame, and the target of its pixels.
 
     Attributes:
         luma, u, v: addresses of the planes' first values.
         luma_pitch, chroma_pitch: bytes from one row to the next.
-        step: values from one of u to the next: 2 where u and v alternate.
-        halved: whether there is one value of u and v for four of luma, not for each.
-        unit: the factor that brings the planes' values to a scale of 0 to 255.
-        full_range: luma is from 0 to 255, not from 16 to 235 (chroma: 240).
-        factor: the factor for the output's values, if they are floating-point numbers.
+        step: the distance from one value of u to the next, in values: 2 if u and v alternate.
+        halved: whether four values of luma share one value of u and of v; otherwise each has its own.
+        unit: the factor that scales the planes' values to the range from 0 to 255.
+        full_range: whether luma and chroma range from 0 to 255; otherwise luma ranges from 16 to 235, and chroma from 16 to 240.
+        factor: the factor that output values are multiplied by, if they are floating-point numbers.
     """
 
     luma: Pointer
@@ -49,7 +49,7 @@ class Planes(NamedTuple):
     factor: Float
 
 
-# Neighbouring pixels per thread.
+# The number of neighbouring pixels per thread.
 _UNIT = 4
 # The coefficients of ITU-R BT.601.
 SOURCE = KernelSource(
@@ -76,7 +76,7 @@ def convert_frames(frames: Sequence[Planes], colours: Colours, stored: np.dtype,
         frames: the frames and their targets, of shape (H, W, 3), or (H, W, 1) for grey.
         colours: the output's colours.
         stored: type of the planes' values: uint8 or uint16.
-        wanted: type of the output: uint8, rounded, or float32, neither rounded nor limited.
+        wanted: type of the output: uint8, rounded, or float32, neither rounded nor clamped.
     """
     if frames:
         kernel = SOURCE.kernel(f"convert<{cuda_type(stored)}, {cuda_type(wanted)}, {int(colours)}>")

@@ -1,10 +1,10 @@
 // Affine warping of images (depth 1) and volumes. Pixel centres are at +0.5 in input and output.
 //
-// As on the CPU, positions in the input are recomputed at the beginning of each tile of a row and added up inside it,
-// so that both round alike. One thread adds up a whole row of a tile and leaves marks, from which the pixels' threads go
-// on.
+// As on the CPU, a row is cut into tiles; the input position is computed anew at the beginning of each tile, and steps are added to it
+// within the tile, so that both round alike. One thread adds up a whole row of a tile and stores marks, positions from which the pixels'
+// threads continue.
 
-// Inverses with the roundings of `inverse_in_single`, of rows of three floats.
+// Inverts matrices of rows of three floats, with the same roundings as `inverse_in_single`.
 __device__ inline void invert_two_rows(const float *m, float *inverse) {
     float determinant = m[0] * m[4] - m[1] * m[3];
     inverse[0] = m[4] / determinant;
@@ -13,7 +13,7 @@ __device__ inline void invert_two_rows(const float *m, float *inverse) {
     inverse[4] = m[0] / determinant;
 }
 
-// `inverse` begins as the unit matrix, and `m` is used up.
+// `inverse` must be the identity matrix at first; `m` is overwritten.
 __device__ inline void invert_three_rows(float *m, float *inverse) {
     for (int pivot = 0; pivot < 3; pivot++) {
         int best = pivot;
@@ -40,14 +40,14 @@ __device__ inline void invert_three_rows(float *m, float *inverse) {
     }
 }
 
-// The conversions applied to users' matrices.
+// Prepares users' matrices: inverts them if needed, and pads them to three dimensions.
 __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ matrices, int samples) {
     int sample = blockIdx.x * blockDim.x + threadIdx.x;
     if (sample >= samples) return;
     const Given &p = matrices[sample];
     const float *source = reinterpret_cast<const float *>(p.source);
     float *target = reinterpret_cast<float *>(p.target);
-    // Padded to three dimensions; the translation is in `moved`.
+    // The matrices are padded to three dimensions; `moved` is the translation.
     float m[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, inverse[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, moved[3] = {0.0f, 0.0f, 0.0f};
     for (int i = 0; i < p.rank; i++) {
         for (int j = 0; j < p.rank; j++) m[3 * i + j] = source[i * (p.rank + 1) + j];
@@ -66,11 +66,11 @@ __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ mat
     }
 }
 
-// A block makes ROWS rows of a tile.
-const int MARKED = 4;           // pixels from mark to mark
-const int MARKS = TILE / MARKED + 1;    // marks of a row; odd, so that threads that write the same mark of all rows use different banks
+// A block computes ROWS rows of a tile.
+const int MARKED = 4;           // pixels from one mark to the next
+const int MARKS = TILE / MARKED + 1;    // marks per row; odd, so that threads that write the same mark of all rows use different banks
 
-// The position of the first pixel of a tile, with additions in the CPU's order.
+// The input position of the first pixel of a tile, with additions in the CPU's order.
 __device__ inline float beginning(const float *m, int x, float cy, float cz, bool volumetric) {
     float value = m[3] + m[0] * (x + 0.5f);
     value += m[1] * cy;
@@ -101,13 +101,13 @@ __device__ inline float interpolated_in_volume(const Warp &w, const In *source, 
     return planes[0] + (planes[1] - planes[0]) * fz;
 }
 
-// The value between two neighbours above and two below, rounded as on the CPU.
+// Interpolates between two neighbours above (a, b) and two below (d, e), with the same roundings as on the CPU.
 __device__ inline float blended(float a, float b, float d, float e, float fx, float fy) {
     float top = a * (1 - fx) + b * fx, low = d * (1 - fx) + e * fx;
     return top + (low - top) * fy;
 }
 
-// `CHANNELS`: the channels of a pixel, or 0 if only `channels` has their number; the same in the functions below.
+// `CHANNELS`: the number of channels of a pixel; 0: `channels` is that number. The same in the functions below.
 template <int CHANNELS, typename In, typename Out>
 __device__ inline void interpolate(const Warp &w, const In *source, float sx, float sy, int channels, Out *target) {
     int x = int(floorf(sx)), y = int(floorf(sy));
@@ -143,7 +143,7 @@ __device__ inline void interpolate(const Warp &w, const In *source, float sx, fl
     }
 }
 
-// All channels of the pixel that is at `position` in the source.
+// Computes all channels of the pixel that is at `position` in the source.
 template <int CHANNELS, typename In, typename Out>
 __device__ inline void make_pixel(const Warp &w, const In *source, const float *position, int channels, Out *target) {
     float sx = position[0], sy = position[1], sz = position[2];

@@ -12,9 +12,9 @@ from penstock.kernels.cuda.launch import Located, OnGpu, blocks_for, launch, loc
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Float, Int32, Pointer, Repeated, cuda_type, records
 
-# Pixels of a row, and rows, per block.
+# The number of pixels of a row per block, and of rows.
 _TILE, _ROWS = 256, 16
-# Numbers of channels that have separate kernels.
+# Numbers of channels for which kernels are specialized.
 _USUAL_CHANNELS = (1, 3)
 _NO_ROWS = [0.0] * 12
 
@@ -25,7 +25,7 @@ class _Warp(NamedTuple):
     Attributes:
         matrix_at: address of the prepared matrix; 0: use ``matrix``.
         tiles: the number of tiles in a row.
-        matrix: rows x, y, z of [M|t].
+        matrix: the rows x, y and z of [M|t].
     """
 
     source: Pointer
@@ -62,9 +62,10 @@ def warp_images(jobs: Sequence[tuple[OnGpu, np.ndarray | Located, OnGpu]], linea
     """Warp images (H, W, C) or volumes (D, H, W, C): ``(source, matrix, target)``, in one launch.
 
     Args:
-        jobs: the matrices, 2x3 or 3x4, map output to input coordinates; host arrays, or from :func:`prepared_matrices`.
-        linear: interpolate, rather than take the nearest pixel.
-        fill: value outside the source; None: repeat the border pixel.
+        jobs: the samples. Matrices, 2x3 or 3x4, map output to input coordinates; they are host arrays, or come from
+            :func:`prepared_matrices`.
+        linear: whether to interpolate; otherwise, the nearest pixel is taken.
+        fill: the value of pixels outside the source; None: border pixels are repeated.
     """
     located = [(locate(source), matrix, locate(target)) for source, matrix, target in jobs]
     located = [job for job in located if job[2].size]
@@ -110,20 +111,20 @@ def prepared_matrices(matrices: Sequence[OnGpu], rank: int, inverted: bool) -> l
     Args:
         matrices: [M|t], with ``rank`` rows.
         rank: 2 or 3.
-        inverted: whether they map input to output coordinates; if so, their inverses are prepared, and those of singular ones
-            are infinities and NaN.
+        inverted: whether the matrices map input to output coordinates; if so, their inverses are prepared. The inverse of a singular matrix
+            has infinities and NaN.
     """
     given = [locate(matrix) for matrix in matrices]
     prepared = scratch([(3, 4)] * len(given), np.float32)
     entries = [_Given(one.address, other.address, rank, inverted) for one, other in zip(given, prepared)]
-    # One thread for each matrix.
+    # Each matrix takes one thread; all threads are counted as the first sample's.
     counts = [blocks_for(len(given)), *[0] * (len(given) - 1)]
     launch(SOURCE.kernel("prepare"), records(_Given, entries), counts)
     return prepared
 
 
 def _rows(matrix: np.ndarray) -> list[float]:
-    """Return the matrix as padded rows [x, y, z, t], flattened."""
+    """Return the matrix as the rows x, y and z, padded and flattened."""
     rows = np.zeros((3, 4), np.float32)
     rank = len(matrix)
     rows[:rank, :rank], rows[:rank, 3] = matrix[:, :-1], matrix[:, -1]

@@ -1,8 +1,8 @@
-// A box of an array into a box of another: crop, slice, pad, flip, transpose, cast, join, erase, crop-mirror-normalize.
+// Copies a box of an array to a box of another: for crop, slice, pad, flip, transpose, cast, join, erase and crop-mirror-normalize.
 //
-// A thread makes units of neighbouring elements of the target, and writes each at once if it can. It finds the source of a
-// unit's first element by divisions, and steps from there on. A block within one line of the box, as are most blocks of
-// arrays that are only converted or joined, divides just once.
+// A thread computes units of neighbouring target elements, and writes a unit with one instruction if possible. It finds the source of a
+// unit's first element by divisions, and the others by adding strides. A block that lies within one line of the box divides only once; if
+// arrays are only converted or joined, most blocks do.
 
 const int SHORT_LINE = 64;
 
@@ -47,10 +47,10 @@ struct Location {
         return w.channel_dim == 0 ? int(x) : w.channel_dim == 1 ? int(y) : outer_channel;
     }
 
-    // Whether `count` elements from here are on one line.
+    // Whether the next `count` elements are on one line.
     __device__ bool on_line(const Window &w, int count) const { return x + count <= Index(w.dims[0].extent); }
 
-    // Whether these are all in the source, or none of them is.
+    // Whether the next `count` elements all lie in the source, or none of them does.
     __device__ bool all_inside(const Window &w, int count) const {
         return line_inside(w) && x >= Index(w.dims[0].begin) && x + count <= Index(w.dims[0].end);
     }
@@ -58,18 +58,18 @@ struct Location {
         return !line_inside(w) || x + count <= Index(w.dims[0].begin) || x >= Index(w.dims[0].end);
     }
 
-    // Whether `count` elements from here are within the two innermost dimensions.
+    // Whether the next `count` elements are within the two innermost dimensions.
     __device__ bool on_plane(const Window &w, int count) const {
         return (Index(w.dims[1].extent) - y) * Index(w.dims[0].extent) - x >= count;
     }
 };
 
-// Goes through the source, element by element of the two innermost dimensions.
+// Iterates over the source elements of the two innermost dimensions.
 template <typename Index>
 struct Cursor {
     typedef typename Signed<Index>::Type Offset;
     Index x, y, extent;
-    Offset offset, step, jump;      // to the next element of a line, and from the last one to the next line
+    Offset offset, step, jump;      // step: to the next element of a line; jump: from the last element of a line to the next line
 
     __device__ Cursor(const Window &w, const Location<Index> &p)
         : x(p.x), y(p.y), extent(Index(w.dims[0].extent)), offset(p.source), step(Offset(w.dims[0].step)),
@@ -84,7 +84,8 @@ struct Cursor {
     }
 };
 
-// The result for a value, and for one outside the source. `PLAIN`: not normalized, and channels are treated alike.
+// The result of a source value, and of an element outside the source. `PLAIN`: values are not normalized, and all channels are treated
+// alike.
 template <bool PLAIN, typename Out, typename In>
 __device__ inline Out finished(const Window &w, const float *values, In value, int channel) {
     if (PLAIN || !w.normalize) return converted<Out>(value);
@@ -97,7 +98,7 @@ __device__ inline Out filled(const Window &w, const float *values, int channel) 
     return converted<Out>(values[!PLAIN && w.fill_count > 1 ? channel : 0]);
 }
 
-// Copies UNITS units of one line of the source, between which lie those of the block's other threads.
+// Copies UNITS units of one line of the source; the units of the block's other threads lie between them.
 template <int UNIT, int UNITS, bool PLAIN, typename In, typename Out, typename Index>
 __device__ inline void copy_line(const Window &w, const float *values, const Location<Index> &p, int own, const In *source,
                                  Out *target) {
@@ -123,7 +124,7 @@ __device__ inline void copy_line(const Window &w, const float *values, const Loc
     }
 }
 
-// Fills a unit of one line that lies outside the source.
+// Fills a unit that lies outside the source, on one line.
 template <int UNIT, typename Out, typename Index>
 __device__ inline void fill_line(const Window &w, const float *values, const Location<Index> &p, Out *target) {
     Out fill = filled<true, Out>(w, values, 0);
@@ -132,7 +133,7 @@ __device__ inline void fill_line(const Window &w, const float *values, const Loc
     write_pack<UNIT>(target + p.target, results, w.dims[0].target_step);
 }
 
-// Copies a unit within the two innermost dimensions to a contiguous target.
+// Copies a unit that lies within the two innermost dimensions to a contiguous target.
 template <int UNIT, bool PLAIN, bool INSIDE, typename In, typename Out, typename Index>
 __device__ inline void copy_lines(const Window &w, const float *values, const Location<Index> &p, const In *source, Out *target) {
     In taken[UNIT];
@@ -173,7 +174,7 @@ __global__ void __launch_bounds__(THREADS, 4) window(const int64 *__restrict__ f
     const float *values = table + w.values;
     const In *source = reinterpret_cast<const In *>(w.source);
     Out *target = reinterpret_cast<Out *>(w.target);
-    // Units begin where the target is aligned: the first one may begin `missing` elements before the box.
+    // Units begin at aligned target addresses, so the first one may begin up to `missing` elements before the box.
     Index missing = w.contiguous ? Index(w.target / sizeof(Out) % UNIT) : 0, end = Index(w.volume) + missing;
     Index begin = Index(blockIdx.x - first_blocks[sample]) * BLOCK_ELEMENTS;
     if (begin >= missing && begin + BLOCK_ELEMENTS <= end) {
@@ -185,7 +186,7 @@ __global__ void __launch_bounds__(THREADS, 4) window(const int64 *__restrict__ f
         }
     }
     if (!w.contiguous && Index(w.dims[0].extent) < SHORT_LINE) {
-        // Writes to adjacent pieces are combined if adjacent threads make them.
+        // Writes to adjacent addresses are combined if adjacent threads make them.
         for (Index i = begin + threadIdx.x; i < end && i < begin + BLOCK_ELEMENTS; i += blockDim.x)
             copy_one<PLAIN>(w, values, Location<Index>(w, i), source, target);
         return;

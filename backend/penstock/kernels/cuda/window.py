@@ -1,5 +1,6 @@
-"""Copies between boxes of arrays on the GPU: crop, slice, pad, flip, transpose, cast, join, erase,
-crop-mirror-normalize."""
+"""Copies between boxes of arrays on the GPU, for crop, slice, pad, flip, transpose, cast, join, erase and
+crop-mirror-normalize.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +31,9 @@ _DIMS = 6
 
 # Elements per block.
 _BLOCK_ELEMENTS = 4096
-# Elements are written in aligned units, so a box may need one unit more than it fills.
+# Elements are written in aligned units, so a box may touch one unit more than its elements fill.
 _MAX_MISSING = 15
-# Boxes that span fewer elements than this have 32-bit indices, which is much faster.
+# Boxes that span fewer elements than this have 32-bit indices, which are much faster.
 _INT32_INDEX_LIMIT = 1 << 31
 
 _Plan = TypeVar("_Plan")
@@ -42,8 +43,8 @@ class _Dimension(NamedTuple):
     """A dimension of a box.
 
     Attributes:
-        begin, end: the range of positions that lie inside the source.
-        step, target_step: the distance from one position to the next, in elements; negative where the source is read
+        begin, end: the range of the box's positions that lie inside the source.
+        step, target_step: the distance from one position to the next in source and target, in elements; negative if the source is read
             backwards.
         divisor: see :func:`division_by`.
     """
@@ -60,14 +61,14 @@ class _Window(NamedTuple):
     """The descriptor of one box.
 
     Attributes:
-        source, target: address of the box's first element, even if it lies outside the source.
-        volume: elements of the box.
-        dims: innermost first; at least two.
-        rank: dimensions in use.
+        source, target: the addresses of the box's first element; the one in the source may lie outside of it.
+        volume: the number of elements of the box.
+        dims: the dimensions, innermost first; at least two.
+        rank: the number of dimensions in use.
         contiguous, inside: whether the box is contiguous in the target, and lies within the source.
-        channel_dim: the dimension of channels, or -1.
-        channels: the source's channels.
-        values: offset in the table of the fill values, then each channel's mean and factor.
+        channel_dim: the index of the channel dimension; -1: none.
+        channels: the number of channels of the source.
+        values: the offset, in the table of values, of the fill values, which are followed by each channel's mean and factor.
     """
 
     source: Pointer
@@ -93,13 +94,13 @@ class WindowCopy:
     """The work for one sample, or for one part of one.
 
     Attributes:
-        source, target: arrays on the GPU; the target is contiguous. A source of extents 0 gives fill values only.
-        permutation: for each target dimension, the source dimension; None: the same order.
+        source, target: arrays on the GPU; the target is contiguous. If the source is empty, the box gets only fill values.
+        permutation: the source dimension of each target dimension; None: the same order.
         anchor: the position in the source at which the box begins; None: 0.
         mirrored: source dimensions to read backwards.
-        fill: value outside the source: one, or one for each channel.
+        fill: the value of elements outside the source: one for all, or one for each channel.
         channel_axis: the source dimension of channels, or None.
-        mean, factor, shift: values for ``(x - mean) * factor + shift``; None: values are not changed.
+        mean, factor, shift: values become ``(x - mean) * factor + shift``; None: values are not changed.
         place: the position in the target at which the box begins; None: 0.
         extents: the box's extents, in the target's order of dimensions; None: the target's.
         strides: the source's strides, in elements, if it isn't contiguous.
@@ -122,7 +123,7 @@ class WindowCopy:
 
 @dataclass(slots=True)
 class _BoxAxis:
-    """A dimension of a box, in the target's order, and the source dimension that it maps to."""
+    """A dimension of a box, in the target's order, and the source dimension that it corresponds to."""
 
     extent: int
     anchor: int
@@ -133,21 +134,21 @@ class _BoxAxis:
     is_channels: bool = False
 
     def continues(self, outer: _BoxAxis) -> bool:
-        """Return whether this dimension and the next outer one can be merged, in source and target."""
+        """Return whether this dimension and the next outer one can be merged, both in the source and in the target."""
         whole = not self.anchor and self.extent == self.size and not self.mirrored and not outer.mirrored
         steps = outer.stride == self.stride * self.size and outer.target_stride == self.target_stride * self.extent
         return whole and steps and not self.is_channels and not outer.is_channels
 
     def is_one_inside(self) -> bool:
-        """Return whether the only position lies inside the source, so that the dimension can be dropped."""
+        """Return whether the dimension has a single position, inside the source, so that the dimension can be dropped."""
         return self.extent == 1 and 0 <= self.anchor < self.size
 
     def first(self) -> int:
-        """Return the offset of the first position in the source, in elements; it may lie outside."""
+        """Return the source offset of the dimension's first position, in elements; it may lie outside the source."""
         return (self.anchor + (self.extent - 1 if self.mirrored else 0)) * self.stride
 
     def inside(self) -> tuple[int, int]:
-        """Return the range of positions inside the source, (begin, end)."""
+        """Return the range of positions that lie inside the source, (begin, end)."""
         if self.extent == self.size and not self.anchor:
             return 0, self.extent
         before, behind = -self.anchor, self.size - self.anchor
@@ -175,10 +176,10 @@ def copy_grouped(
     plans: Sequence[_Plan],
     copy_of: Callable[[_Plan, Located, Located], WindowCopy],
 ) -> None:
-    """Same as :func:`copy_windows`, for batches in which many samples share a plan (the same object) and shapes.
+    """Same as :func:`copy_windows`, but efficient if many samples have the same shapes and share one plan object.
 
     Args:
-        copy_of: makes the copy from a sample's plan, source and target; called once for each group of equal samples.
+        copy_of: makes the copy from a sample's plan, source and target; called once for each group of samples that share them.
     """
     firsts, kinds = group_samples(sources, targets, plans)
     _copy([copy_of(plans[i], sources[i], targets[i]) for i in firsts], sources, targets, kinds)
@@ -187,7 +188,7 @@ def copy_grouped(
 def _copy(
     copies: Sequence[WindowCopy], sources: Sequence[Located], targets: Sequence[Located], kinds: Sequence[int]
 ) -> None:
-    """Copy each source to its target, by the copy of its kind."""
+    """Copy each source to its target; ``kinds``: the index of each sample's copy."""
     if not copies:
         return
     tables, places = packed([_values(copy) for copy in copies], np.float32)
@@ -206,20 +207,20 @@ def _copy(
 
 
 def _span(descriptors: Records) -> int:
-    """Return an upper bound of the distance between two elements of a box, in source or target, and of its volume."""
+    """Return an upper bound of the distance between two elements of a box, in source or target, and of the box's volume."""
     dims = descriptors["dims"]
     spans = [(dims["extent"] * np.abs(dims[step])).sum(axis=1).max() for step in ("step", "target_step")]
     return max(*map(int, spans), int(descriptors["volume"].max()))
 
 
 def copy_batch(source: TensorListGPU, target: TensorListGPU) -> None:
-    """Copy all samples to those of another batch of the same shapes, in one launch."""
+    """Copy all samples of a batch to another batch of the same shapes, in one launch."""
     pairs = zip(source.samples, target.samples)
     copy_windows([WindowCopy(locate(one).flat(), locate(other).flat()) for one, other in pairs])
 
 
 def copy_views(views: Sequence[DeviceArray], targets: Sequence[DeviceArray]) -> None:
-    """Copy arrays that need not be contiguous but share a data type, in one launch."""
+    """Copy arrays of one data type, which need not be contiguous, in one launch."""
     copies = []
     for view, target in zip(views, targets):
         bits = np.dtype(f"u{view.dtype.itemsize}")
@@ -250,7 +251,7 @@ def join(parts: Sequence[Sequence[OnGpu]], targets: Sequence[OnGpu], axis: int) 
 
 
 def _places(shapes: Sequence[Sequence[int]], axis: int) -> list[list[int]]:
-    """Return the start of each array of these shapes when concatenated along ``axis``."""
+    """Return the position of each array along ``axis`` when arrays of these shapes are concatenated along it."""
     places, start = [], 0
     for shape in shapes:
         places.append([start if number == axis else 0 for number in range(len(shape))])
@@ -313,7 +314,7 @@ def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> _
 
 
 def _stepped(dimension: _BoxAxis, most: int) -> _Dimension:
-    """Return the descriptor of a dimension; positions from ``most`` on count as outside the source."""
+    """Return the descriptor of a dimension; positions from ``most`` on are treated as outside the source."""
     begin, end = dimension.inside()
     if end > most:
         end = max(most, begin)
@@ -321,7 +322,7 @@ def _stepped(dimension: _BoxAxis, most: int) -> _Dimension:
     return _Dimension(dimension.extent, begin, end, step, dimension.target_stride, division_by(dimension.extent))
 
 
-# Parameters of the single dimension that stands for a scalar.
+# The parameters of the single dimension of a scalar.
 _ONE = _Dimension(1, 0, 1, 0, 0, division_by(1))
 
 
