@@ -1,1 +1,1 @@
-"""Parsing and decoding encoded images, audio and video, on the CPU and the GPU."""
+"""Parsing and decoding of encoded images, audio and video, on the CPU and the GPU."""

@@ -1,5 +1,5 @@
-"""Decodes recordings that are not plain WAV files: FLAC by our kernel, others with libsndfile, in this process or in a
-worker.
+"""Decodes recordings that are not plain WAV files: our kernel decodes FLAC, libsndfile other formats, in this process or in a
+worker process.
 """
 
 from __future__ import annotations
@@ -18,20 +18,14 @@ from penstock.kernels.codecs.headers.audio import (
 )
 from penstock.kernels.codecs.worker_pool import DecoderPool
 
-# In bytes, with the first chunk.
+# Bytes of a FLAC file's signature and its first metadata block.
 _FLAC_HEADER = 42
-# Values that libsndfile decodes at a time, so that a recording takes memory for its result only.
+# libsndfile decodes at most this many values at a time, so that little memory is needed besides the result.
 _MAX_BLOCK_VALUES = 1 << 20
 
 
 class Recording(Protocol):
-    """A recording whose header was read.
-
-    Attributes:
-        frames: the length, in samples per channel.
-        channels: the number of channels.
-        rate: samples per second and channel.
-    """
+    """A recording whose header has been read."""
 
     frames: int
     channels: int
@@ -46,7 +40,7 @@ def open_recording(encoded: np.ndarray, decoding: Decoding = FREELY) -> Recordin
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,).
-        decoding: the settings that tell in which process to decode.
+        decoding: the settings, which determine in which process to decode.
 
     Raises:
         CorruptRecordingError: the file is not a recording, or damaged.
@@ -64,7 +58,7 @@ def _opened(encoded: np.ndarray, known: SoundFormat, pool: DecoderPool | None) -
 
 
 class _Flac:
-    """A FLAC recording decoded by our kernel: faster than libsndfile, which decodes unusual ones."""
+    """A FLAC recording of a common kind, decoded by our kernel, which is faster than libsndfile."""
 
     def __init__(self, encoded: np.ndarray, start: int) -> None:
         self._encoded, self._start = encoded, start
@@ -76,7 +70,7 @@ class _Flac:
 
     @classmethod
     def of(cls, encoded: np.ndarray) -> _Flac | None:
-        """Return the recording, if it is FLAC of the usual kind."""
+        """Return the recording if our kernel supports it, otherwise None."""
         if bytes(encoded[:4]) != b"fLaC":
             return None
         start, last = 4, False
@@ -104,7 +98,7 @@ class _Flac:
 
 
 class _InProcess:
-    """A recording decoded in this process."""
+    """A recording that libsndfile decodes in this process."""
 
     def __init__(self, encoded: np.ndarray) -> None:
         from soundfile import SoundFile, SoundFileError
@@ -128,7 +122,7 @@ class _InProcess:
         output[read:] = 0
 
     def _read_blocks(self, output: np.ndarray) -> int:
-        """Fill an array of shape (frames, channels) from the file; return the number of frames read."""
+        """Decode the file into an array of shape (frames, channels); return the number of frames read."""
         frames, channels = output.shape
         block = max(_MAX_BLOCK_VALUES // max(channels, 1), 1)
         for start in range(0, frames, block):
@@ -146,7 +140,7 @@ class _InProcess:
 
 
 class _Isolated:
-    """A recording decoded in a worker process."""
+    """A recording that is decoded in a worker process."""
 
     def __init__(self, encoded: np.ndarray, known: SoundFormat, pool: DecoderPool) -> None:
         self._encoded, self._title, self._pool = encoded, known.title, pool
@@ -164,11 +158,11 @@ class _Isolated:
 
 
 def read_header_in_worker(data: np.ndarray, output: None) -> list[int]:
-    """Return a recording's frames, channels and rate, in the worker."""
+    """Return a recording's number of frames and of channels, and its sampling rate. Runs in the worker."""
     recording = _InProcess(data)
     return [recording.frames, recording.channels, recording.rate]
 
 
 def decode_in_worker(data: np.ndarray, output: np.ndarray) -> None:
-    """Decode a recording in the worker."""
+    """Decode a recording into ``output``. Runs in the worker."""
     _InProcess(data).read_into(output)

@@ -1,4 +1,4 @@
-"""How a pipeline decodes untrusted data: the limits, the formats decoded in worker processes, and threads and memory."""
+"""How a pipeline decodes untrusted data: the limits, the formats that are decoded in worker processes, and threads and memory."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ class Decoding:
     """A pipeline's settings for decoding.
 
     Attributes:
-        limits: the limits on what one sample may decode to.
-        isolate: which formats are decoded in worker processes: ``none``, ``all``, or those whose decoders are not
-            trusted (``auto``).
+        limits: the limits on the decoded size of one sample.
+        isolate: which formats are decoded in worker processes: ``none``, ``all``, or ``auto``: those whose decoders are not trusted.
         pool: the worker processes; None if there are none.
     """
 
@@ -32,17 +31,17 @@ class Decoding:
 
     @classmethod
     def by_settings(cls, limits: Limits, isolate: str, num_threads: int) -> Decoding:
-        """Return decoding according to the pipeline's settings, with one worker process per thread."""
+        """Make the settings that a pipeline's arguments ask for, with one worker process per thread."""
         from penstock.kernels.codecs.worker_pool import DecoderPool
 
         return cls(limits, isolate, DecoderPool(num_threads))
 
     def pool_for(self, trusted: bool, crash_prone: bool = False) -> DecoderPool | None:
-        """Return the worker processes if the data must be decoded there, otherwise None.
+        """Return the worker processes if data must be decoded in them, otherwise None.
 
         Args:
             trusted: whether the format's decoders are trusted.
-            crash_prone: whether this kind of file is known to crash decoders, which overrides the settings.
+            crash_prone: whether this kind of file is known to crash decoders; if so, the setting ``isolate`` does not matter.
         """
         apart = crash_prone or self.isolate == "all" or (self.isolate == "auto" and not trusted)
         return self.pool if apart else None
@@ -61,9 +60,9 @@ class HostResources(NamedTuple):
 
     Attributes:
         parallel: runs a function over indices on the pipeline's threads.
-        num_threads: the number of these threads, the calling one included.
-        decoding: limits, and the worker processes for formats that are not trusted.
-        pool: the pool that memory for pixels comes from; None: numpy allocates it.
+        num_threads: the number of the pipeline's threads, including the calling one.
+        decoding: the settings: limits, and worker processes for formats that are not trusted.
+        pool: the pool from which memory for pixels is taken; None: numpy allocates it.
     """
 
     parallel: Callable[..., None]

@@ -1,4 +1,4 @@
-"""A cache of decoded images in GPU memory, so that recurring files are decoded once."""
+"""A cache of decoded images in GPU memory, so that recurring files are decoded only once."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _MEGABYTE = 1024 * 1024
 
 
 class ImageCache:
-    """Keeps arrays by name, up to a total size.
+    """Caches arrays by name, up to a total size.
 
     Args:
         capacity: the largest total in bytes; 0 disables the cache.
-        keep_largest: once full, replace smaller images with larger ones; otherwise keep the first ones.
-        threshold: the smallest image to keep, in bytes.
-        verbose: log once when the cache is full.
+        keep_largest: whether larger images replace smaller ones in a full cache; otherwise, a full cache does not change.
+        threshold: the smallest image to cache, in bytes.
+        verbose: whether to log once that the cache is full.
 
     >>> cache = ImageCache(capacity=100)
     >>> cache.offer("a.jpg", np.zeros(60, np.uint8))
@@ -34,7 +34,7 @@ class ImageCache:
 
     @classmethod
     def from_arguments(cls, arguments: dict[str, Any]) -> ImageCache:
-        """Return the cache for a decoder's ``cache_*`` arguments; raise ValueError for an unknown ``cache_type``."""
+        """Make the cache for a decoder's ``cache_*`` arguments; raise ValueError for an unknown ``cache_type``."""
         kind = arguments.get("cache_type", "")
         if kind not in ("", "threshold", "largest"):
             raise ValueError(f"Unknown cache_type '{kind}': use `threshold` or `largest`")
@@ -44,11 +44,11 @@ class ImageCache:
         )
 
     def find(self, name: str) -> object:
-        """Return the image of that name, or None."""
+        """Return the cached image of that name, or None."""
         return self._images.get(name)
 
     def offer(self, name: str, image: Any) -> None:
-        """Cache the image if it has a name and fits."""
+        """Cache an image if it has a name and there is room."""
         size = int(image.nbytes)
         if not name or name in self._images or not max(self._threshold, 1) <= size <= self.capacity:
             return

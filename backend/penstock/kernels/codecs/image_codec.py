@@ -1,7 +1,7 @@
 """Decodes images on the CPU into preallocated arrays.
 
-Results equal those of DALI's CPU decoder: JPEG with the accurate inverse DCT and smooth chroma upsampling, conversion
-to other types normalized by the types' ranges, YCbCr in the studio range of ITU-R BT.601.
+Results equal those of DALI's CPU decoder: the accurate inverse DCT and smooth chroma upsampling for JPEG, conversion to other types scaled
+to the types' ranges, and YCbCr in the studio range of ITU-R BT.601.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ def decode(
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
         header: the header from :func:`~penstock.kernels.codecs.image_header.read_header`.
-        output: filled; (H, W, C) as ``header.shape(output_type, adjust_orientation)`` or the region's size. Integers of
-            8, 16 and 32 bits hold the values scaled to their range, float32 those in [0, 1].
+        output: the array to fill, of shape (H, W, C): that of ``header.shape(output_type, adjust_orientation)``, or of the region. Integers
+            of 8, 16 and 32 bits hold values scaled to the type's range, float32 values in [0, 1].
         output_type: the colour space; ``ANY_DATA`` keeps the stored channels.
-        adjust_orientation: rotate the image as its EXIF data says.
-        fast_idct: a faster, less accurate inverse DCT for JPEG.
+        adjust_orientation: whether to rotate the image as its EXIF data says.
+        fast_idct: whether to use a faster, less accurate inverse DCT for JPEG.
         region: the region, in rows and columns of the upright image; None: the whole image.
-        decoding: the settings that tell in which process to decode, as for reading the header.
-        smooth: whether to smooth chroma of JPEGs where it is halved; otherwise samples are repeated.
+        decoding: the settings, which determine in which process to decode; the same as for reading the header.
+        smooth: whether to interpolate chroma of JPEGs that is subsampled by 2; otherwise samples are repeated.
 
     Raises:
         CorruptImageError: the data is truncated or damaged.
@@ -151,8 +151,8 @@ def decode_to_scratch(
 ) -> np.ndarray | None:
     """Return a region of an image as uint8, in scratch memory that this thread's next call overwrites.
 
-    Saves the copy that :func:`decode` makes. None for images that cannot be decoded in place: those whose regions do not
-    decode exactly, those that need rotation or conversion, and those that are decoded in a worker process.
+    This saves the copy that :func:`decode` makes. Return None for images that cannot be decoded in place: those that need rotation or
+    conversion, those that are decoded in a worker process, and those of which a region alone may not decode exactly.
     """
     space = _jpeg_space(header, output_type)
     if header.isolated or header.placed(adjust_orientation) != UPRIGHT or space is None:
@@ -168,7 +168,7 @@ def decode_to_scratch(
 
 
 def reduced_extents(extents: Sequence[int], scale: int) -> tuple[int, ...]:
-    """Return the rows and columns of an image at one out of ``scale`` rows and columns; the last ones may cover fewer
+    """Return the numbers of rows and columns of an image that is reduced by ``scale``; the last row and column may cover fewer
     pixels.
     """
     return tuple(-(-extent // scale) for extent in extents)
@@ -184,15 +184,15 @@ def decode_reduced(
     region: Region | None = None,
     decoding: Decoding = FREELY,
 ) -> None:
-    """Decode an image, or a region of it, at one out of ``scale`` rows and columns.
+    """Decode an image, or a region of it, at a size reduced by ``scale``.
 
-    Ordinary JPEGs are reduced in the transform domain: most have the pixels of libjpeg-turbo at this scale. In other images, each
-    pixel is the mean of ``scale`` x ``scale`` decoded ones.
+    Ordinary JPEGs are reduced in the transform domain; the results of most equal those of libjpeg-turbo at this scale. In other images,
+    each pixel is the mean of ``scale`` x ``scale`` decoded pixels.
 
     Args:
         encoded, header, output_type, adjust_orientation, decoding: as for :func:`decode`.
         scale: 2, 4 or 8.
-        output: filled; (H, W, C), of the reduced image or the region.
+        output: the array to fill, of shape (H, W, C): that of the reduced image, or of the region.
         region: the region, in rows and columns of the upright reduced image; None: the whole image.
 
     Raises:
@@ -204,7 +204,8 @@ def decode_reduced(
     if space is not None and not (header.isolated and decoding.pool is not None):
         orientation, encoded = header.placed(adjust_orientation), _unwritable(encoded)
         _check_scans(encoded)
-        # Incomplete blocks are at the end of the stored rows and columns, so rotation matters.
+        # Incomplete blocks are at the end of the stored rows and columns, so images with such blocks must be rotated after the
+        # reduction.
         complete = header.height % scale == 0 and header.width % scale == 0
         if orientation == UPRIGHT or complete:
             stored = orientation.stored_region(region, *reduced_extents(whole[:2], scale))
@@ -221,7 +222,7 @@ def decode_reduced(
 
 
 def _averaged(image: np.ndarray, scale: int, region: Region) -> np.ndarray:
-    """Return the means of ``scale`` x ``scale`` pixels of a region; the last rows and columns are repeated to complete
+    """Return the means of ``scale`` x ``scale`` pixels in a region; the last rows and columns are repeated to complete
     blocks.
     """
     (top, left), (rows, columns) = region.anchor, region.extents
@@ -241,7 +242,7 @@ def decode_reduced_to_scratch(
     adjust_orientation: bool,
     decoding: Decoding,
 ) -> np.ndarray:
-    """Same as :func:`decode_reduced`, for a region, as uint8 in scratch memory that this thread's next call overwrites."""
+    """Same as :func:`decode_reduced` for a region, but return it as uint8 in scratch memory that this thread's next call overwrites."""
     channels = header.shape(output_type, adjust_orientation)[2]
     pixels = _pixels.array((*region.extents, channels), np.dtype(np.uint8))
     decode_reduced(encoded, header, scale, pixels, output_type, adjust_orientation, region, decoding)
@@ -259,14 +260,14 @@ def decode_jpegs(
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:
-    """Decode many JPEGs in one call, as :func:`decode` does one by one, to RGB, BGR or grey of uint8.
+    """Decode many JPEGs in one call to RGB, BGR or grey of uint8; results equal those of :func:`decode`.
 
     Args:
         files: the files.
-        headers: the headers of all files, none of which is to be decoded in a worker process.
-        scale: decode images at one out of this many rows and columns; see :func:`decode_reduced`.
-        regions: anchors and extents (H, W) of the parts to decode, of images at this scale; None: whole images.
-        targets: addresses of the pixels.
+        headers: the headers of all files; no file may have to be decoded in a worker process.
+        scale: the factor by which images are reduced; see :func:`decode_reduced`.
+        regions: anchors and extents (H, W) of the parts of the reduced images to decode; None: whole images.
+        targets: the addresses to which pixels are written.
         output_type, adjust_orientation: as for :func:`decode`.
         parallel, num_threads: as for :func:`~penstock.kernels.codecs.jpeg_baseline.decode_together`.
 
@@ -289,11 +290,11 @@ def decode_stored_jpegs(
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:
-    """Decode windows of many JPEGs as stored, in one call.
+    """Decode windows of many JPEGs in one call, without rotating them.
 
     Args:
         files, targets, output_type, smooth, parallel, num_threads: as for :func:`decode_jpegs` and :func:`decode`.
-        sizes: heights and widths, int64 of shape (images, 2).
+        sizes: heights and widths of the stored images, int64 of shape (images, 2).
         windows: top, left, height and width of the parts to decode, int64 of shape (images, 4).
 
     Returns:
@@ -315,7 +316,7 @@ def _decode_in_order(
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:
-    """Decode the JPEGs with the numbers in ``order``; return which were decoded."""
+    """Decode the JPEGs whose numbers are in ``order``; return which JPEGs were decoded."""
     if not order.size:
         return np.zeros(len(files), np.bool_)
     how = output_channels(output_type, 0), output_type == DALIImageType.BGR, smooth, _most_scans()
@@ -332,15 +333,15 @@ def decode_jpegs_for(
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:
-    """Make threads decode upright JPEGs and compute the next step; return which were decoded.
+    """Make threads decode upright JPEGs and compute the next step from each; return which were decoded.
 
     Args:
         files, headers, parallel, num_threads: as for :func:`decode_jpegs`.
-        scales: for each image, decode one out of this many rows and columns; int64.
-        regions: anchors and extents (H, W) in the image at its scale, int64 of shape (images, 4).
-        targets: addresses of the results.
-        work: the function that each thread runs, with a ``Files``, the limit on scans, the counter of taken files, the
-            flags of decoded files, and a ``Bench``.
+        scales: the factor by which each image is reduced, int64.
+        regions: anchors and extents (H, W) of the parts of the reduced images to decode, int64 of shape (images, 4).
+        targets: the addresses to which results are written.
+        work: the function that each thread runs. Its arguments are a ``Files``, the limit on scans, the counter of files that threads have
+            taken, the flags of decoded files, and a ``Bench``.
     """
     from penstock.kernels.cpu.jpeg.files import Files
 
@@ -362,11 +363,11 @@ def run_chain_of_jpegs(
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:
-    """Decode regions of many JPEGs, and compute a chain's sample from each; return which samples were computed.
+    """Decode regions of many JPEGs, and compute a sample of a chain from each; return which samples were computed.
 
     Args:
         files, headers, scale, output_type, adjust_orientation, parallel, num_threads: as for :func:`decode_jpegs`.
-        regions: anchors and extents (H, W) of the parts to decode, of images at this scale, int64 of shape (images, 4).
+        regions: anchors and extents (H, W) of the parts of the reduced images to decode, int64 of shape (images, 4).
         chain: the chain whose samples are computed from the images.
     """
     order = _largest_first(files, headers, adjust_orientation)
@@ -390,13 +391,13 @@ def run_chain_of_jpegs(
 
 
 def _largest_first(files: EncodedFiles, headers: JpegHeaders, upright: bool) -> np.ndarray:
-    """Return the files to decode, the largest first; ``upright``: leave out those that have to be turned."""
+    """Return the numbers of the files to decode, the largest file first; ``upright``: leave out images that have to be rotated."""
     order = np.argsort(-files.sizes, kind="stable")
     return order[~headers.turned[order]] if upright else order
 
 
 def _unwritable(encoded: np.ndarray) -> np.ndarray:
-    """Return a read-only view: numba would compile kernels again for writable arrays."""
+    """Return a read-only view, as numba would compile kernels again for writable arrays."""
     view = encoded.view()
     view.flags.writeable = False
     return view
@@ -406,9 +407,9 @@ _SCAN = np.uint8(0xDA)
 
 
 def _check_scans(encoded: np.ndarray) -> None:
-    """Raise CorruptImageError for a JPEG whose many scans can only be meant to exhaust the decoder.
+    """Raise CorruptImageError for a JPEG with so many scans that they can only be meant to exhaust the decoder.
 
-    The limit is DALI's, with its environment variable.
+    The limit, and the environment variable that sets it, are DALI's.
     """
     from penstock.kernels.cpu.jpeg.markers import count_markers
 
@@ -428,7 +429,7 @@ def _most_scans() -> int:
 
 
 def _jpeg_space(header: ImageHeader, output_type: DALIImageType) -> str | None:
-    """Return simplejpeg's name of the colour space that a JPEG decodes to without further conversion, or None."""
+    """Return simplejpeg's name of the colour space to which it can decode a JPEG without further conversion, or None."""
     if header.format != "jpeg" or header.channels not in (1, 3):
         return None
     if output_type == DALIImageType.ANY_DATA:
@@ -462,7 +463,7 @@ def _decode_jpeg(
     return True
 
 
-# Our kernels make tables for each file: for smaller ones, this takes longer than faster decoding saves.
+# Our kernels make tables for each file; for files smaller than this, that takes longer than faster decoding saves.
 _MIN_BYTES_FOR_SCAN_KERNELS = 1 << 15
 
 
@@ -472,7 +473,7 @@ def _decode_with_simplejpeg(encoded: np.ndarray, space: str, output: np.ndarray,
     try:
         simplejpeg().decode_jpeg(encoded, space, fastdct=fast_idct, fastupsample=not smooth, buffer=output)
     except ValueError:
-        # simplejpeg rejects data with the slightest damage; nvImageCodec accepts the same files as DALI.
+        # simplejpeg rejects data with the slightest damage; then nvImageCodec decodes, which accepts the same files as DALI.
         return False
     return True
 
@@ -493,7 +494,7 @@ def _decode_png(
     region: Region | None,
     wanted: np.ndarray | None,
 ) -> tuple[np.ndarray, float] | None:
-    """Decode a PNG like :func:`_decode_stored`, into ``wanted`` if that has the right type; return None if another
+    """Decode a PNG like :func:`_decode_stored`, into ``wanted`` if that array has the right type; return None if another
     decoder is needed.
     """
     library = libdeflate()
@@ -520,7 +521,7 @@ def decode_pngs(
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:
-    """Decode many PNGs, as :func:`decode` does one by one, to RGB, BGR or grey of uint8; small ones several in a call.
+    """Decode many PNGs to RGB, BGR or grey of uint8, several small ones in each call; results equal those of :func:`decode`.
 
     Args:
         files, targets, output_type, parallel, num_threads: as for :func:`decode_jpegs`.
@@ -583,13 +584,13 @@ def _decode_webp(encoded: np.ndarray, output_type: DALIImageType, region: Region
 # -- plain BMP and TIFF --------------------------------------------------------------------------------------------
 
 _PLAIN_ROWS = {"bmp": (bmp.plain_rows, DALIImageType.BGR), "tiff": (tiff.plain_rows, DALIImageType.RGB)}
-"""For each uncompressed format, the function that finds a file's rows, and the order of their channels."""
+"""For each uncompressed format, the function that returns a file's rows, and the order of the channels in them."""
 
 
 def _copy_plain(
     encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType, region: Region | None, output: np.ndarray
 ) -> bool:
-    """Copy the pixels of a BMP or TIFF of 24 bits that is not compressed; return False if another decoder is needed."""
+    """Copy the pixels of an uncompressed 24-bit BMP or TIFF; return False if another decoder is needed."""
     if (
         output.dtype != np.uint8
         or not output.flags.c_contiguous
@@ -608,7 +609,7 @@ def _copy_plain(
         output[...] = rows
         return True
     cv2 = opencv()
-    # A band of rows stays in the cache between both steps; OpenCV accepts no rows in reverse order.
+    # OpenCV does not accept rows in reverse order, so they are copied first, band by band: a band stays in the cache between both steps.
     for start in range(0, len(rows), _BAND):
         band = output[start : start + _BAND]
         cv2.cvtColor(np.ascontiguousarray(rows[start : start + _BAND]), cv2.COLOR_BGR2RGB, dst=band)
@@ -626,16 +627,16 @@ def _decode_stored(
     region: Region | None,
     smooth: bool = True,
 ) -> tuple[np.ndarray, float]:
-    """Return the pixels (H, W, C) as stored (not rotated), and the value of full intensity.
+    """Return the pixels (H, W, C) as stored, not rotated, and the value of full intensity.
 
-    YCbCr is returned as RGB.
+    For the output type YCbCr, pixels are RGB.
     """
     if gray_via_rgb(header, output_type):
         pixels, maximum = _decode_stored(encoded, header, DALIImageType.RGB, fast_idct, region, smooth)
         gray = pixels @ LUMA.astype(np.float32)
         return gray.astype(pixels.dtype)[..., np.newaxis], maximum
     if header.format == "tiff" and header.channels == 2 and output_type in _COLOURS:
-        # nvImageCodec reads past the colour planes of such images.
+        # nvImageCodec reads beyond the colour planes of such images.
         pixels, maximum = _decode_stored(encoded, header, DALIImageType.GRAY, fast_idct, region)
         return np.repeat(pixels, 3, axis=2), maximum
     codec = nvimgcodec()
@@ -652,7 +653,7 @@ def _decode_stored(
             return pixels, maximum
     try:
         stream = codec.CodeStream(encoded)
-        # TIFFs of 10 to 14 bits are scaled to 16 when decoded.
+        # TIFFs of 10 to 14 bits are scaled to 16 bits when they are decoded.
         precision = stream.precision if header.format != "tiff" else 8 * np.dtype(stream.dtype).itemsize
         maximum = full_intensity(np.dtype(stream.dtype), precision)
     except (RuntimeError, TypeError):
@@ -666,7 +667,7 @@ def _decode_stored(
 
 
 def nvimgcodec_region(region: Region) -> Any:
-    """Return the region as nvImageCodec's."""
+    """Return a region in nvImageCodec's form."""
     return nvimgcodec().Region(*corners(region))
 
 
@@ -680,26 +681,26 @@ def full_intensity(dtype: np.dtype, precision: int) -> float:
     """Return the value of full intensity in decoded images of a type, with ``precision`` significant bits."""
     if dtype.kind == "f":
         return 1.0
-    # Images of fewer than 8 bits are scaled to 8 when decoded.
+    # Images of fewer than 8 bits are scaled to 8 bits when they are decoded.
     return float(2**precision - 1) if dtype.itemsize > 1 else 255.0
 
 
-# nvImageCodec 0.9 crashes on damaged files of these formats, which Pillow supports.
+# Formats of which damaged files make nvImageCodec 0.9 crash, and which Pillow supports.
 _VETTED_BY_PILLOW = ("jpeg2k", "tiff")
 
 
 def _is_unknown_to_pillow(encoded: np.ndarray, header: ImageHeader) -> bool:
-    """Return whether Pillow can't read this kind of image; pipelines decode such files in worker processes."""
+    """Return whether Pillow cannot read this kind of image; pipelines decode such files in worker processes."""
     return header.format == "tiff" and not header.by_pillow and tiff.check_tiff(encoded.data).crash_prone
 
 
 def _pillow_is_right(codec: ModuleType, encoded: np.ndarray, header: ImageHeader) -> bool:
-    """Return whether Pillow loses nothing of such a file: at most 8 bits, and not CMYK."""
+    """Return whether Pillow decodes a file without loss: it has at most 8 bits per value, and is not CMYK."""
     return not header.cmyk and codec.CodeStream(encoded).precision <= 8
 
 
 def _pillow_cuts_depth(codec: ModuleType, encoded: np.ndarray, header: ImageHeader) -> bool:
-    """Return whether the image is a TIFF with alpha and more than 8 bits, which Pillow would reduce to 8."""
+    """Return whether an image is a TIFF with alpha and more than 8 bits, which Pillow would reduce to 8 bits."""
     return (
         header.format == "tiff"
         and header.channels == 4
@@ -709,7 +710,7 @@ def _pillow_cuts_depth(codec: ModuleType, encoded: np.ndarray, header: ImageHead
 
 
 def _holds_real_colours(codec: ModuleType, encoded: np.ndarray, header: ImageHeader) -> bool:
-    """Return whether the image is a floating-point colour TIFF, which Pillow can't read."""
+    """Return whether an image is a floating-point colour TIFF, which Pillow cannot read."""
     return (
         header.format == "tiff"
         and header.channels == 3
@@ -721,9 +722,9 @@ def _holds_real_colours(codec: ModuleType, encoded: np.ndarray, header: ImageHea
 def _decode_with_opencv(
     encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType, region: Region | None
 ) -> np.ndarray:
-    """Return the pixels of an image with three channels, as stored."""
+    """Decode an image with three channels, without rotating it."""
     cv2 = opencv()
-    # OpenCV rotates some kinds of images and not others; DALI does not rotate these.
+    # OpenCV rotates some kinds of images and not others; DALI does not rotate images of this kind.
     pixels = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED) if header.orientation == UPRIGHT else None
     if pixels is None or pixels.shape != (header.height, header.width, 3):
         raise _decode_error(encoded, header)
@@ -735,14 +736,14 @@ def _decode_with_opencv(
 
 
 def gray_via_rgb(header: ImageHeader, output_type: DALIImageType) -> bool:
-    """Return whether the image (a CMYK JPEG) is converted to gray via RGB."""
+    """Return whether an image is converted to grey via RGB, which applies to CMYK JPEGs."""
     return header.format == "jpeg" and header.channels == 4 and output_type == DALIImageType.GRAY
 
 
 def taken_by_nvimgcodec(header: ImageHeader, output_type: DALIImageType) -> bool:
-    """Return whether nvImageCodec decodes such images correctly.
+    """Return whether nvImageCodec decodes images with this header correctly.
 
-    It reads fewer formats than Pillow, alters the channels of some, and multiplies the colours of TIFFs by alpha.
+    It reads fewer formats than Pillow, changes the channels of some images, and multiplies the colours of TIFFs by alpha.
     """
     if header.by_pillow:
         return False
@@ -755,7 +756,7 @@ def taken_by_nvimgcodec(header: ImageHeader, output_type: DALIImageType) -> bool
 
 @functools.cache
 def decode_parameters(output_type: DALIImageType) -> Any:
-    """Return nvImageCodec's parameters to decode the stored image at its bit depth; YCbCr becomes RGB."""
+    """Return the parameters with which nvImageCodec decodes the stored image at its bit depth; for YCbCr, to RGB."""
     codec = nvimgcodec()
     spaces, formats = codec.ColorSpec, codec.SampleFormat
     space, layout = {
@@ -785,13 +786,13 @@ def _decode_with_pillow(
     with reading_with_pillow(encoded.data) as image:
         pixels = np.asarray(_as_mode(image, output_type))
     if header.format == "tiff":
-        pixels = header.orientation.stored(pixels)  # Pillow has rotated it.
+        pixels = header.orientation.stored(pixels)  # Pillow has rotated it
     if region is not None:
         pixels = pixels[region.overlap(pixels.shape)[0]]
     if pixels.ndim == 2:
         pixels = pixels[..., None]
     if pixels.dtype == np.int32:
-        # Pillow's mode for 32 bits in TIFF, and for 16 in PNG and PNM.
+        # Pillow's mode for 32 bits in TIFF, and for 16 bits in PNG and PNM.
         pixels = pixels.view(np.uint32) if header.format == "tiff" else pixels.astype(np.uint16)
     if pixels.shape[2] == 1 and output_type in _COLOURS:
         pixels = np.repeat(pixels, 3, axis=2)
@@ -801,7 +802,7 @@ def _decode_with_pillow(
 
 
 def _as_mode(image: Any, output_type: DALIImageType) -> object:
-    """Return the image in the mode of an output type; those with more than 8 bits keep their depth and a single
+    """Convert a Pillow image to the mode of an output type; images with more than 8 bits keep their depth and a single
     channel.
     """
     if image.mode.startswith(("I", "F")):
@@ -817,14 +818,14 @@ def _as_mode(image: Any, output_type: DALIImageType) -> object:
 # -- values --------------------------------------------------------------------------------------------------------
 
 
-# Values that are converted at a time: intermediates take up to 40 bytes for each.
+# The number of values that are converted at a time: intermediate results take up to 40 bytes per value.
 _MAX_CONVERTED_VALUES = 1 << 18
 
 
 def _write_upright(
     pixels: np.ndarray, maximum: float, to_ycbcr: bool, orientation: Orientation, output: np.ndarray
 ) -> None:
-    """Fill ``output`` with stored pixels, with ``maximum`` as full intensity, converted and made upright."""
+    """Convert stored pixels, whose full intensity is ``maximum``, turn them upright, and write them to ``output``."""
     if not to_ycbcr and _has_range(pixels, maximum, output.dtype):
         _copy_pixels(orientation.upright(pixels), output)
         return
@@ -844,12 +845,12 @@ def _write_upright(
 
 
 def _has_range(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> bool:
-    """Return whether pixels are of ``dtype``, with its greatest value as full intensity."""
+    """Return whether pixels have the type ``dtype``, and its largest value is the full intensity."""
     return bool(pixels.dtype == dtype and maximum == (1.0 if dtype.kind == "f" else np.iinfo(dtype).max))
 
 
 def _converted(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> np.ndarray:
-    """Return ``pixels``, with ``maximum`` as full intensity, scaled to the range of ``dtype``."""
+    """Scale ``pixels``, whose full intensity is ``maximum``, to the range of ``dtype``."""
     if _has_range(pixels, maximum, dtype):
         return pixels
     if pixels.dtype.kind == "f" or pixels.dtype.itemsize > _MAX_TABULATED:
@@ -857,13 +858,13 @@ def _converted(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> np.ndarra
     return np.take(_scaling_table(pixels.dtype, maximum, dtype), pixels)
 
 
-# Bytes per value: a table for all values of a larger type would take gigabytes.
+# The largest size of a value, in bytes, that is converted by a table: a table for larger types would take gigabytes.
 _MAX_TABULATED = 2
 
 
 @functools.lru_cache(maxsize=32)
 def _scaling_table(source: np.dtype, maximum: float, target: np.dtype) -> np.ndarray:
-    """Return the scaled value for every value of ``source``, an unsigned type of 8 or 16 bits."""
+    """Return the scaled value of each possible value of ``source``, an unsigned type of 8 or 16 bits."""
     return _scaled(np.arange(np.iinfo(source).max + 1, dtype=np.float32), maximum, target)
 
 
@@ -872,13 +873,13 @@ def _scaled(values: np.ndarray, maximum: float, target: np.dtype) -> np.ndarray:
     if target.kind == "f":
         return normalized.astype(target, copy=False)
     limits = np.iinfo(target)
-    # 2**31 - 1 is not a float32: it would be rounded up, so the result is truncated in float64.
+    # 2**31 - 1 cannot be represented in float32 and would be rounded up, so the result is clipped in float64.
     scaled = np.floor(normalized * np.float32(limits.max) + np.float32(0.5)).astype(np.float64)
     return np.clip(scaled, limits.min, limits.max).astype(target)
 
 
 def _ycbcr(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> tuple[np.ndarray, float]:
-    """Return RGB pixels as YCbCr, and the value of full intensity."""
+    """Convert RGB pixels to YCbCr; return them and their value of full intensity."""
     normalized = pixels.astype(np.float32) * np.float32(1 / maximum) @ TO_YCBCR.T.astype(np.float32)
     if dtype == np.uint8:
         return np.clip(np.floor(normalized * np.float32(255) + (YCBCR_OFFSET + 0.5)), 0, 255).astype(np.uint8), 255.0
@@ -892,7 +893,7 @@ _BAND = 64
 def _copy_pixels(source: np.ndarray, output: np.ndarray) -> None:
     """Copy an image whose rows and columns may be reversed or swapped.
 
-    Whole pixels are copied, band by band, which is 2 to 3 times faster than numpy's copy of single values.
+    Whole pixels are copied, band by band, which is 2 to 3 times faster than numpy's copying of single values.
     """
     if source.strides == output.strides or source.strides[2] != source.itemsize or not output.flags.c_contiguous:
         np.copyto(output, source)

@@ -1,7 +1,7 @@
 """Decoding images on the GPU, a batch at a time, in the order of CuPy's current stream.
 
-Each decoder submits images and collects them later (:mod:`penstock.kernels.codecs.gpu`): our kernels and nvImageCodec's C API
-decode JPEGs, nvImageCodec's Python API other images that the GPU supports, and the CPU the rest (other formats, damaged files).
+Each decoder submits images and collects them later (:mod:`penstock.kernels.codecs.gpu`). Our kernels and nvImageCodec's C API decode JPEGs,
+nvImageCodec's Python API decodes other images that the GPU supports, and the CPU decodes the rest (other formats and damaged files).
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from penstock.kernels.cuda.launch import Places, Shape
 from penstock.kernels.cuda.resample import PlannedResampling
 from penstock.tensors.cuda import require_cupy
 
-# Our kernels are faster than the engine from this many images on.
+# The smallest batch size for which our kernels are faster than the engine.
 _MIN_BATCH_FOR_KERNELS = 8
-# A function that returns the next step for images of these shapes (H, W, C).
+# A function that plans the next step for images of the given shapes (H, W, C).
 FollowingFor = Callable[[Sequence[Shape]], PlannedResampling | None]
 
 
 class GpuImageDecoder:
     """The decoders of one operator of a pipeline, on CuPy's current device.
 
-    JPEGs go to our kernels if the pipeline's batches are large, or if chroma is to be smooth; otherwise, if our kernels do
-    not support them, or if the user has chosen a share for the engine, to nvImageCodec. Within a batch, only the image itself
-    decides, so that it has the same pixels whatever it is batched with.
+    JPEGs go to our kernels if the pipeline's batches are large, or if chroma is to be smooth. They go to nvImageCodec otherwise, if our
+    kernels do not support them, or if the user has chosen a share for the engine. Within a batch, the choice depends only on the image
+    itself, so that its pixels do not depend on the other images of the batch.
 
     Args:
         arguments: the operator's arguments: ``output_type``, ``dtype``, ``adjust_orientation``, and the settings of
             nvJPEG and of the cache.
-        given_load: the user has chosen ``hw_decoder_load``.
+        given_load: whether the user has set ``hw_decoder_load``.
         num_threads: the number of CPU threads that may work for the decoders.
         max_batch_size: the pipeline's largest batch size.
         turns: the largest number of decoders that take turns at very small batches.
 
     Attributes:
-        takes_all: whether all images so far were decoded without Python, so that none had to wait for it.
-        batches_ahead: how many batches like the last are worth beginning in addition to those already in flight.
+        takes_all: whether all images so far were decoded without Python, so that no image had to wait for Python.
+        batches_ahead: how many more batches like the last one are worth beginning, in addition to those in flight.
     """
 
     def __init__(
@@ -77,17 +77,17 @@ class GpuImageDecoder:
         self.batches_ahead = 0
 
     def empty(self, dtype: DALIDataType) -> Any:
-        """Return the placeholder for an image that failed."""
+        """Return the placeholder for the result of an image that failed."""
         return require_cupy().empty((0, 0, 0), numpy_dtype(dtype))
 
     # -- submitting --------------------------------------------------------------------------------------------------
 
     def read_jpegs(self, files: EncodedFiles, decoding: Decoding = FREELY) -> JpegRequest | None:
-        """Return the request for a batch of files that are all ordinary JPEGs, complete, and stored upright, without Python
-        looking at each.
+        """Return the request for a batch of files, without inspecting each in Python, if all are ordinary JPEGs, complete, and stored
+        upright.
 
-        None if one of them is of another kind or decoded elsewhere, or if the decoder's settings require a look at each: then
-        use :meth:`submit`. Threads begin to read what our kernels need.
+        Return None if a file is of another kind or is decoded in a worker process, or if the decoder's settings require that each file is
+        inspected: then use :meth:`submit`. Threads begin to read the headers and tables that our kernels need.
         """
         if self._cache.capacity:
             return None
@@ -97,11 +97,13 @@ class GpuImageDecoder:
         return request
 
     def submit_jpegs(self, request: JpegRequest, following_for: FollowingFor | None = None) -> PendingDecode | None:
-        """Begin to decode files of :meth:`read_jpegs`, in the order of CuPy's current stream; None if :meth:`submit` has to do it.
+        """Begin to decode a request of :meth:`read_jpegs`, in the order of CuPy's current stream; return None if :meth:`submit` has to be
+        used.
 
         Args:
             request: the files.
-            following_for: returns the next step if it can read images from the decoder's memory; called only if our kernels decode.
+            following_for: function that plans the next step if that can read images from the decoder's memory; called only if our kernels
+                decode.
         """
         kernels, following = self._kernels, None
         if kernels is not None:
@@ -127,7 +129,7 @@ class GpuImageDecoder:
         return pending
 
     def _submit(self, pending: PendingDecode, request: JpegRequest, following: PlannedResampling | None) -> None:
-        """Submit JPEGs to the first decoder, and to each next one the images that the previous one does not support."""
+        """Submit JPEGs to our kernels, if this decoder uses them, and the remaining ones to nvImageCodec."""
         left: Sequence[int] = range(len(request))
         if self._kernels is not None:
             left = self._kernels.submit(pending, request, following)
@@ -137,9 +139,9 @@ class GpuImageDecoder:
             self.batches_ahead = self._engine.batches_ahead
 
     def _without_python(self, jobs: Jobs, indices: list[int]) -> list[int]:
-        """Return those indices whose images are JPEGs that may be decoded without Python.
+        """Return the indices of those images that are JPEGs and may be decoded without Python.
 
-        nvJPEG invents the missing pixels at a truncated file's end, so such damaged files are left to the CPU's decoder.
+        nvJPEG makes up the missing pixels at the end of a truncated file, so such files are left to the CPU's decoder.
         """
         if self._kernels is None and self._engine is None:
             return []
@@ -162,14 +164,14 @@ class GpuImageDecoder:
     # -- collecting --------------------------------------------------------------------------------------------------
 
     def collect(self, pending: PendingDecode, host: HostResources) -> Sequence[Any]:
-        """Wait for images, as far as the host has to, and decode those that no decoder has begun.
+        """Wait for the batch's images, as far as the host has to, and decode those that no decoder has begun.
 
         Args:
             pending: the batch.
-            host: the resources for decoding other images on the CPU, in worker processes where the settings require that.
+            host: the resources for decoding other images on the CPU, in worker processes if the settings require that.
 
         Returns:
-            For each image of shape (H, W, C) its location, or a CuPy array of it, or the exception that it raised.
+            For each image its location or a CuPy array, of shape (H, W, C), or the exception that decoding raised.
         """
         results, uncached = pending.results, list[int]()
         if self._cache.capacity:
@@ -185,22 +187,23 @@ class GpuImageDecoder:
         self._decode_on_host(pending, [index for index, result in enumerate(results) if result is None], host)
         for index in uncached:
             if not isinstance(results[index], Exception):
-                # A copy: the image itself lies in the memory of its batch.
+                # A copy, as the image itself lies in the memory of its whole batch.
                 results[index] = as_array(results[index]).copy()
                 self._cache.offer(pending.jobs.names[index], results[index])
         return results
 
     def collect_fused(self, pending: PendingDecode, host: HostResources) -> dict[int, Any]:
-        """Like :meth:`collect`, for a batch some of whose images the next step has read already.
+        """Like :meth:`collect`, for a batch of which the next step has read some images already.
 
         Returns:
-            For each image that the next step has not read, by its number: its location, or an array, or the exception that it raised.
+            For each image that the next step has not read, by its number in the batch: its location, a CuPy array, or the exception that
+            decoding raised.
         """
         results = self.collect(pending, host)
         return {index: result for index, result in enumerate(results) if result is not CONSUMED}
 
     def _decode_rest(self, pending: PendingDecode, host: HostResources) -> None:
-        """Decode the remaining images by nvImageCodec's Python API or on the CPU, while the GPU decodes the others."""
+        """Decode the remaining images with nvImageCodec's Python API or on the CPU, while the GPU decodes the others."""
         part = self._library.submit(pending, pending.undecoded())
         pending.take(part, self._library.collect(pending, part))
         self._decode_on_host(pending, pending.undecoded(), host)

@@ -1,4 +1,4 @@
-"""The header of an encoded image: its format, size and orientation."""
+"""The bytes of encoded images, and the values of their headers: format, size and orientation."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from penstock.tensors.places import places_of_flat
 
 
 class EncodedFiles:
-    """The bytes of files, for compiled code, which accesses them by address.
+    """The bytes of files, and the addresses by which compiled code accesses them.
 
     Args:
-        files: uint8 of shape (n,), contiguous.
-        places: their addresses, int64, if they are known.
-        sizes: their bytes, int64, if they are known.
+        files: each file's bytes, uint8 of shape (n,), contiguous.
+        places: the addresses of the files' bytes, int64; None: they are determined here.
+        sizes: the sizes of the files in bytes, int64; None: they are determined here.
 
     Attributes:
         files: as above.
-        places, sizes: the same, contiguous.
+        places, sizes: as above, contiguous.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class Orientation:
     """The steps that turn a stored image upright: first transpose, then flip.
 
     Attributes:
-        transposed: swap rows and columns.
-        flip_y: reverse the rows (after transposing).
-        flip_x: reverse the columns (after transposing).
+        transposed: whether to swap rows and columns.
+        flip_y: whether to reverse the rows, after transposing.
+        flip_x: whether to reverse the columns, after transposing.
     """
 
     transposed: bool = False
@@ -78,12 +78,12 @@ class Orientation:
         return image[:: -1 if self.flip_y else 1, :: -1 if self.flip_x else 1]
 
     def stored(self, upright: np.ndarray) -> np.ndarray:
-        """Return the stored view of an upright image of shape (H, W, ...); the inverse of :meth:`upright`."""
+        """Return a view of an upright image of shape (H, W, ...) as it is stored; the inverse of :meth:`upright`."""
         image = upright[:: -1 if self.flip_y else 1, :: -1 if self.flip_x else 1]
         return image.swapaxes(0, 1) if self.transposed else image
 
     def stored_region(self, region: Region, height: int, width: int) -> Region:
-        """Return the stored position of a region (in H, W) of the upright ``height`` x ``width`` image."""
+        """Return the position, in the stored image, of a region (in H, W) of the upright ``height`` x ``width`` image."""
         (y, x), (rows, columns) = region.anchor, region.extents
         if self.flip_y:
             y = height - y - rows
@@ -102,7 +102,7 @@ BY_EXIF = {
     7: Orientation(transposed=True, flip_y=True, flip_x=True),
     8: Orientation(transposed=True, flip_y=True),
 }
-"""Orientations by their number in EXIF data; others are upright."""
+"""Orientations by their number in EXIF data; images with other numbers are upright."""
 _FIRST_TURNED, _FIRST_TRANSPOSED, _LAST = 2, 5, 8
 
 
@@ -110,15 +110,15 @@ class ImageHeader(NamedTuple):
     """The header of an encoded image.
 
     Attributes:
-        format: ``jpeg``, ``png``, ``tiff`` ..., the name in nvImageCodec or Pillow in lower case.
+        format: the format's name in nvImageCodec or Pillow, in lower case: ``jpeg``, ``png``, ``tiff`` ...
         height, width: the extents as stored, before the orientation is applied.
         channels: the number of channels, as stored.
-        orientation: how the image is made upright.
-        cmyk: the stored channels are CMYK.
-        by_pillow: Pillow reads it, and nvImageCodec does not.
-        isolated: decode it in a worker process.
-        memory: the bytes that decoding it takes besides the result, as the format's
-            :class:`~penstock.kernels.codecs.decoder_memory.PixelCost` says; 0 for JPEG, where it depends on the file.
+        orientation: how the image is turned upright.
+        cmyk: whether the stored channels are CMYK.
+        by_pillow: whether Pillow has to decode the image, as nvImageCodec does not support it.
+        isolated: whether the image has to be decoded in a worker process.
+        memory: the bytes that decoding takes besides the result, according to the format's
+            :class:`~penstock.kernels.codecs.decoder_memory.PixelCost`; 0 for JPEG, where they depend on the file.
     """
 
     format: str
@@ -132,7 +132,7 @@ class ImageHeader(NamedTuple):
     memory: int = 0
 
     def placed(self, adjust_orientation: bool) -> Orientation:
-        """Return the orientation to apply."""
+        """Return the orientation to apply: upright if it is not to be adjusted."""
         return self.orientation if adjust_orientation else UPRIGHT
 
     def shape(self, output_type: DALIImageType, adjust_orientation: bool = True) -> tuple[int, int, int]:
@@ -145,8 +145,8 @@ class JpegHeaders(Sequence[ImageHeader]):
     """The headers of many ordinary JPEGs.
 
     Args:
-        records: a :data:`~penstock.core.codecs.JPEG_HEADER` for each.
-        isolated: decode them in a worker process.
+        records: a :data:`~penstock.core.codecs.JPEG_HEADER` for each image.
+        isolated: whether the images have to be decoded in a worker process.
 
     Attributes:
         isolated: as above.
@@ -175,7 +175,7 @@ class JpegHeaders(Sequence[ImageHeader]):
         return ImageHeader("jpeg", height, width, channels, BY_EXIF.get(orientation, UPRIGHT), isolated=self.isolated)
 
     def have_at_most(self, pixels: int) -> bool:
-        """Return whether no image has more pixels."""
+        """Return whether no image has more than this many pixels."""
         return bool((self.pixels <= pixels).all())
 
     @property
@@ -185,13 +185,13 @@ class JpegHeaders(Sequence[ImageHeader]):
 
     @property
     def needs_all_coefficients(self) -> np.ndarray:
-        """Whether decoders keep all coefficients of each image, as it has several scans."""
+        """Whether decoders store all coefficients of each image, because it has several scans."""
         found: np.ndarray = self._records["needs_all_coefficients"] != 0
         return found
 
     @property
     def turned(self) -> np.ndarray:
-        """Whether each image is not stored upright."""
+        """Whether each image is stored in another orientation than upright."""
         return self._is_from(_FIRST_TURNED)
 
     @property
@@ -200,7 +200,7 @@ class JpegHeaders(Sequence[ImageHeader]):
         return self._is_from(_FIRST_TRANSPOSED)
 
     def _is_from(self, first: int) -> np.ndarray:
-        """Return which images have an orientation from ``first`` on."""
+        """Return which images have an EXIF orientation with a number from ``first`` on."""
         orientations: np.ndarray = self._records["orientation"]
         return (orientations >= first) & (orientations <= _LAST)
 
@@ -210,7 +210,7 @@ class PngHeaders(Sequence[ImageHeader]):
 
     Args:
         shapes: height, width and channels as stored, int64 of shape (images, 3).
-        memory: the bytes that decoding each takes besides the result and what any decoder takes, int64.
+        memory: the bytes that decoding each image takes, besides the result and the bytes that every decoder takes, int64.
 
     Attributes:
         shapes, memory: as above.
@@ -241,7 +241,7 @@ class PngHeaders(Sequence[ImageHeader]):
 
 
 def output_channels(output_type: DALIImageType, stored: int) -> int:
-    """Return the number of channels of an image of ``stored`` channels decoded as ``output_type``."""
+    """Return the number of channels of an image with ``stored`` channels when it is decoded as ``output_type``."""
     if output_type == DALIImageType.ANY_DATA:
         return stored
     return 1 if output_type == DALIImageType.GRAY else 3

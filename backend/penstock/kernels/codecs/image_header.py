@@ -1,7 +1,7 @@
 """Reads the header of an encoded image: format, size, channels, orientation.
 
-All headers are checked by the modules of ``headers`` first. For JPEG that is enough, and takes some microseconds;
-others are then parsed by nvImageCodec, or by Pillow if nvImageCodec is not installed or does not support the format.
+The modules of ``headers`` check all headers first. For JPEG that is enough, and takes a few microseconds; other headers are then parsed by
+nvImageCodec, or by Pillow if nvImageCodec is not installed or does not support the format.
 
 Sources: Exif 2.32 (orientation, tag 0x0112), the PNG, TIFF 6.0 and WebP specifications.
 """
@@ -45,7 +45,7 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous; zeros after the image are ignored.
-        decoding: the limits to apply, and where to decode.
+        decoding: the settings: the limits to apply, and in which process to decode.
 
     Raises:
         NotAnImageError: the bytes are empty or of no known format.
@@ -72,7 +72,7 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
     decoding.limits.check_pixels(declared.height, declared.width)
     pool = decoding.pool_for(known.trusted, declared.crash_prone)
     if declared.is_plain and pool is None and nvimgcodec() is not None:
-        # The same header as nvImageCodec reads, in a third of the time.
+        # The same values as nvImageCodec reads, in a third of the time.
         header = ImageHeader(known.title.lower(), declared.height, declared.width, declared.channels)
     else:
         header = _read(encoded, known, pool)
@@ -96,7 +96,7 @@ def read_jpeg_headers(files: EncodedFiles, decoding: Decoding = FREELY) -> Seque
 
 
 def read_png_sizes(files: EncodedFiles, decoding: Decoding = FREELY) -> np.ndarray | None:
-    """Return height and width of plain, upright PNGs, int64; None if :func:`read_header` has to read some."""
+    """Return height and width of plain, upright PNGs, int64; None if :func:`read_header` has to read any of them."""
     if decoding.pool_for(trusted=True) is not None:
         return None
     found, most = codecs.read_png_sizes(files.places, files.sizes), decoding.limits.pixels
@@ -105,7 +105,7 @@ def read_png_sizes(files: EncodedFiles, decoding: Decoding = FREELY) -> np.ndarr
 
 
 def read_png_headers(files: EncodedFiles, decoding: Decoding = FREELY) -> PngHeaders | None:
-    """Return the headers of files that are all plain PNGs of 8 bits; None if :func:`read_header` has to read some."""
+    """Return the headers of files that are all plain 8-bit PNGs; None if :func:`read_header` has to read any of them."""
     if decoding.pool_for(trusted=True) is not None or nvimgcodec() is None:
         return None
     found, most = codecs.read_png_headers(files.places, files.sizes), decoding.limits.pixels
@@ -131,18 +131,18 @@ def _check_size(header: ImageHeader, available: int) -> None:
         )
 
 
-# A few bytes must not make the process allocate gigabytes.
+# Without these limits, a few bytes could make the process allocate gigabytes.
 _MAX_UNCHECKED_PIXELS, _MAX_PIXELS_PER_BYTE = 1 << 28, 10_000
 
 
 def parse_header(encoded: np.ndarray) -> ImageHeader:
-    """Return the header of an image other than a JPEG, parsed by a library in this process: the file must be safe for it."""
+    """Return the header of an image other than a JPEG. A library parses it in this process, so the file must be safe for that."""
     codec = nvimgcodec()
     if codec is not None:
         try:
             return _nvimgcodec_header(codec, encoded, encoded.data)
         except (RuntimeError, TypeError):
-            pass  # nvImageCodec does not support it, and does not say which format it is.
+            pass  # nvImageCodec does not support the file, and does not say which format it is.
     return _pillow_header(encoded.data)
 
 
@@ -164,13 +164,16 @@ def _pillow_header(data: memoryview) -> ImageHeader:
         name = (image.format or "").lower()
         width, height = image.size
         if name == "tiff":
-            width, height = image.tag_v2[_TIFF_WIDTH], image.tag_v2[_TIFF_HEIGHT]  # Pillow returns the upright size.
+            width, height = (
+                image.tag_v2[_TIFF_WIDTH],
+                image.tag_v2[_TIFF_HEIGHT],
+            )  # Pillow's own size is that of the upright image
         return ImageHeader(name, height, width, channels, orientation, image.mode == "CMYK", True)
 
 
 @contextlib.contextmanager
 def reading_with_pillow(data: memoryview) -> Iterator[Any]:
-    """Open the image with Pillow, without decoding it; errors inside the context become ImageError."""
+    """Open an image with Pillow, without decoding it; errors inside the context are raised as ImageError."""
     pillow = pillow_image()
     heic = is_heic(data)
     if heic:
@@ -186,7 +189,7 @@ def reading_with_pillow(data: memoryview) -> Iterator[Any]:
         raise CorruptImageError(f"The image ({len(data)} bytes) cannot be read: {error}") from error
 
 
-# Pillow reads many more formats, one by running another program; it only gets formats that were checked.
+# Pillow reads many more formats, one of them by running another program. It gets only formats whose headers have been checked.
 _PILLOW_FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM", "JPEG2000", "AVIF", "ICO")
 
 # -- orientation -------------------------------------------------------------------------------------------------
@@ -195,7 +198,7 @@ _ORIENTATION_TAG, _TIFF_WIDTH, _TIFF_HEIGHT = 0x0112, 256, 257
 
 
 def _exif_orientation(tiff: memoryview | None) -> Orientation:
-    """Return the orientation in a TIFF structure (a file, or an EXIF block); upright if there is none."""
+    """Return the orientation in a TIFF structure, which is a file or an EXIF block; upright if it has none."""
     if tiff is None:
         return UPRIGHT
     order = {b"II": "<", b"MM": ">"}.get(bytes(tiff[:2]))
@@ -212,7 +215,7 @@ def _exif_orientation(tiff: memoryview | None) -> Orientation:
                 (value,) = struct.unpack_from(order + ("I" if kind == 4 else "H"), tiff, entry + 8)
                 return BY_EXIF.get(value, UPRIGHT)
     except struct.error:
-        pass  # Damaged metadata does not make the image unreadable.
+        pass  # Damaged metadata do not make the image unreadable.
     return UPRIGHT
 
 

@@ -1,4 +1,4 @@
-"""Parses and decodes images in a worker process: the worker's part."""
+"""Parsing and decoding of images in a worker process: the functions that the worker runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.kernels.windows import Region
 
 
 def read_header_in_worker(data: np.ndarray, output: None) -> list[object]:
-    """Do the worker's part of :func:`~penstock.kernels.codecs.isolated_images.read_header_isolated`."""
+    """Read a header for :func:`~penstock.kernels.codecs.isolated_images.read_header_isolated`. Runs in the worker."""
     return header_fields(parse_header(data))
 
 
@@ -26,7 +26,7 @@ def decode_in_worker(
     smooth: bool,
     region: list[list[int]] | None,
 ) -> None:
-    """Do the worker's part of :func:`~penstock.kernels.codecs.isolated_images.decode_isolated`."""
+    """Decode an image for :func:`~penstock.kernels.codecs.isolated_images.decode_isolated`. Runs in the worker."""
     window = None if region is None else Region(tuple(region[0]), tuple(region[1]))
     kind = DALIImageType(output_type)
     decode_in_process(data, header_of(header), output, kind, adjust_orientation, fast_idct, window, smooth)

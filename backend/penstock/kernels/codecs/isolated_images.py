@@ -1,4 +1,4 @@
-"""Parses and decodes images in a worker process: the parent's part; :mod:`image_worker` has the worker's."""
+"""Parsing and decoding of images in a worker process: the functions that the parent calls; :mod:`image_worker` has the worker's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.kernels.windows import Region
 
 
 def read_header_isolated(pool: DecoderPool, encoded: np.ndarray, kind: str) -> ImageHeader:
-    """Run :func:`~penstock.kernels.codecs.image_header.parse_header` in a worker."""
+    """Run :func:`~penstock.kernels.codecs.image_header.parse_header` in a worker process."""
     return header_of(pool.run("read_image_header", kind, encoded))
 
 
@@ -31,7 +31,7 @@ def decode_isolated(
     region: Region | None,
     smooth: bool,
 ) -> None:
-    """Run :func:`~penstock.kernels.codecs.image_codec.decode` in a worker."""
+    """Run :func:`~penstock.kernels.codecs.image_codec.decode` in a worker process."""
     arguments = {
         "header": header_fields(header),
         "output_type": int(output_type),
@@ -48,7 +48,7 @@ def decode_isolated(
 
 
 def header_fields(header: ImageHeader) -> list[object]:
-    """Return a header in the form sent between processes."""
+    """Return a header as a list that can be sent between processes."""
     turned = header.orientation
     return [
         *(header.format, header.height, header.width, header.channels),
@@ -58,7 +58,7 @@ def header_fields(header: ImageHeader) -> list[object]:
 
 
 def header_of(fields: Sequence[Any]) -> ImageHeader:
-    """Return the header that a worker sent; raise CorruptImageError if it is not valid."""
+    """Return the header in a list that a worker sent; raise CorruptImageError if it is not valid."""
     try:
         name, height, width, channels, transposed, flip_y, flip_x, cmyk, by_pillow = fields
         orientation = Orientation(bool(transposed), bool(flip_y), bool(flip_x))

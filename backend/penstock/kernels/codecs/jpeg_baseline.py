@@ -1,9 +1,9 @@
 """Decodes JPEGs, or regions of them, with our kernels.
 
-The libraries decode whole images; for a region they still transform and convert much of the rest, and their entropy
-decoding is slower. Nearly all JPEGs are supported: 8 bits, one sequential scan or progressive ones, Huffman codes, grey
-or YCbCr, chroma full, halved in one or both directions, or with a quarter of the columns. The libraries decode all others,
-and damaged ones; our pixels match theirs bit for bit.
+The libraries decode whole images: for a region, they transform and convert much of the rest, too. Their entropy decoding is also slower.
+Nearly all JPEGs are supported: 8 bits, a single sequential scan or progressive scans, Huffman codes, grey or YCbCr, chroma at full
+resolution, halved in one or both directions, or with a quarter of the columns. Other files, and damaged ones, are left to the libraries,
+whose pixels ours match bit for bit.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def decode_region(
     scale: int = 1,
     smooth: bool = True,
 ) -> bool:
-    """Decode a region of a JPEG into ``output``; return False, leaving ``output`` undefined, if it is not supported.
+    """Decode a region of a JPEG into ``output``; if the file is not supported, return False, with ``output`` undefined.
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
         header: the file's header.
-        region: the region, in rows and columns as stored, within the image at its scale.
-        output: filled; (H, W, 3) for RGB, (H, W, 1) for grey; uint8, contiguous.
-        reverse: write BGR.
-        scale: decode the image at one out of this many rows and columns: 1, 2, 4 or 8.
-        smooth: smooth chroma where it is halved; otherwise repeat samples.
+        region: the region, in rows and columns of the stored image, reduced by ``scale``.
+        output: the array to fill: uint8 of shape (H, W, 3) for RGB, or (H, W, 1) for grey; contiguous.
+        reverse: whether to write BGR.
+        scale: the factor by which the image is reduced: 1, 2, 4 or 8.
+        smooth: whether to interpolate chroma that is subsampled by 2; otherwise samples are repeated.
     """
     from penstock.kernels.cpu.jpeg.files import decode_file
 
@@ -69,23 +69,23 @@ def decode_together(
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:
-    """Decode regions of JPEGs on all threads, each of which takes the next file without asking Python.
+    """Decode regions of JPEGs on all threads; each thread takes the next file itself, without Python.
 
     Args:
         files: the files.
-        headers: height and width of each, as stored.
-        scales: for each file, decode one out of this many rows and columns.
-        regions: anchor and extents of each, within the image at its scale.
+        headers: the height and width of each image, as stored.
+        scales: the factor by which each image is reduced.
+        regions: the anchor and the extents of each region, in the reduced image.
         order: the numbers of the files to decode, in the order in which threads take them.
-        targets: addresses of the pixels of each; uint8 of shape (H, W, ``channels``).
+        targets: the address to which each image's pixels are written, uint8 of shape (H, W, ``channels``).
         channels: 3 for RGB, 1 for grey.
-        reverse: write BGR.
-        smooth: smooth chroma where it is halved; otherwise repeat samples.
-        most_scans: files with more scan markers are not decoded.
-        parallel: runs a task on all ``num_threads`` threads.
+        reverse: whether to write BGR.
+        smooth: whether to interpolate chroma that is subsampled by 2; otherwise samples are repeated.
+        most_scans: files with more scan markers than this are not decoded.
+        parallel: function that runs a task on all ``num_threads`` threads.
 
     Returns:
-        Which files were decoded; the pixels of others are undefined.
+        Which files were decoded; the pixels of other files are undefined.
     """
     from penstock.kernels.cpu.jpeg.files import Files, decode_files
 
@@ -117,7 +117,7 @@ def decode_for_chain(
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:
-    """Decode regions of JPEGs on all threads, and compute a chain's sample from each while its pixels are in the cache.
+    """Decode regions of JPEGs on all threads, and compute a sample of a chain from each while its pixels are in the CPU's cache.
 
     Args:
         files, headers, scales, regions, order, channels, reverse, most_scans, parallel, num_threads: as for :func:`decode_together`.
@@ -145,15 +145,15 @@ def decode_for_chain(
     return on_all_threads(compute, columns, parallel, num_threads)
 
 
-# For fewer pixels, waking another thread does not pay.
+# With fewer pixels than this, waking another thread does not pay off.
 _MIN_PIXELS_OF_PART = 1 << 19
 
 
 def _split_by_restarts(files: Files, channels: int, num_threads: int) -> tuple[Files, np.ndarray]:
-    """Cut large images whose scans have restarts into parts of whole rows, for threads that would be idle otherwise.
+    """Cut large images with restart markers into parts of whole rows, to occupy threads that would be idle otherwise.
 
     Returns:
-        The parts, and the number of each one's file.
+        The parts, and for each part the number of its file.
     """
     from penstock.kernels.cpu.jpeg.files import Files, has_restarts
 
@@ -181,13 +181,13 @@ def on_all_threads(
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:
-    """Make threads work on the files of a batch, each of which takes the next one without asking Python.
+    """Make threads work on the files of a batch; each thread takes the next file itself, without Python.
 
     Args:
-        work: the function that a thread runs, with the counter of taken files (int64 of shape (1,)), the flags of
-            decoded files, which it sets, and the thread's ``Bench``.
-        files: a ``Files``, whose ``order`` has those to decode.
-        parallel: runs a task on all ``num_threads`` threads.
+        work: the function that each thread runs. Its arguments are the counter of files that threads have taken (int64 of shape (1,)), the
+            flags of decoded files, which it sets, and the thread's ``Bench``.
+        files: a ``Files``; its ``order`` contains the numbers of the files to decode.
+        parallel: function that runs a task on all ``num_threads`` threads.
 
     Returns:
         Which files were decoded.
@@ -199,7 +199,7 @@ def on_all_threads(
 
 
 def _bench(size: int, width: int) -> Any:
-    """Return this thread's decoder state for files of up to ``size`` bytes and ``width`` columns."""
+    """Return this thread's decoder state, for files of up to ``size`` bytes and images of up to ``width`` columns."""
     from penstock.kernels.cpu.jpeg.entropy import MARGIN
     from penstock.kernels.cpu.jpeg.files import Bench
 
@@ -216,7 +216,7 @@ def _segments() -> Any:
 
 
 def _strips(width: int) -> Any:
-    """Return this thread's memory for decoding images of a width."""
+    """Return this thread's memory for decoding images of up to ``width`` columns."""
     from penstock.kernels.cpu.jpeg.scan import memory_for
 
     held, widest = getattr(_local, "strips", (None, 0))

@@ -1,8 +1,8 @@
-"""Decodes batches of baseline JPEGs with CUDA kernels, to the pixels of libjpeg-turbo.
+"""Decodes batches of baseline JPEGs with CUDA kernels; the pixels equal those of libjpeg-turbo.
 
-Threads gather the coded data in pinned memory, from which it is copied in one transfer, for a large batch while the
-previous one is decoded. Kernels read the codes and make the pixels of some of the images at a time, so that the
-coefficients take little memory. Damaged images, and those on which decoders differ, are reported as not decoded.
+Threads gather the coded data in pinned memory, from which it is copied to the GPU in one transfer; that of a large batch is copied while
+the previous batch is decoded. Kernels decode some of the images at a time, so that coefficients take little memory. Damaged images, and
+images on which decoders differ, are reported as not decoded.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from penstock.tensors.driver import driver_error
 from penstock.tensors.memory import size_class
 from penstock.tensors.streams import Event, Stream, borrowed_streams, follow
 
-# Bytes of coefficients and of samples in memory at a time: coefficients of 32 photographs keep most of a large GPU
-# busy, and samples of 16.
+# The largest number of bytes of coefficients, and of samples, in memory at a time. The coefficients of 32 photographs, and the
+# samples of 16, keep most of a large GPU busy.
 _COEFFICIENT_BYTES_PER_PART, _SAMPLE_BYTES_PER_PART = 104 << 20, 28 << 20
 _ALIGNMENT = 256
-# The smallest number of bytes of files for which another thread pays off, and of data for which another stream does.
+# The smallest number of bytes of files for which another thread pays off, and of bytes to copy for which another stream does.
 _MIN_BYTES_PER_THREAD = _MIN_BYTES_PER_STREAM = 1 << 20
 
 
 class JpegDecoder:
-    """The decoder of one operator, on CuPy's current device.
+    """The JPEG decoder of one operator, on CuPy's current device.
 
     Args:
-        channels: the pixels' channels; with one, they are luma.
+        channels: the number of channels of the pixels; with one channel, pixels are luma.
         reverse: whether the pixels are in BGR order.
-        smooth: whether chroma is interpolated, which is libjpeg-turbo's default.
-        threads: the largest number of threads that gather at a time.
+        smooth: whether subsampled chroma is interpolated, as libjpeg-turbo does by default.
+        threads: the largest number of threads that gather data at a time.
 
     Attributes:
         cuda: CuPy's module.
-        device, staging: the device, and its staging memory.
+        device, staging: the device, and the device's staging memory.
         copying: the stream in whose order the data of large batches are copied.
-        copied: an event recorded after each of these copies.
-        followed: an event recorded when a batch begins, in the stream whose work must come before it.
+        copied: an event that is recorded after each of these copies.
+        followed: an event that is recorded when a batch begins, on the stream whose work must precede the batch.
     """
 
     def __init__(self, channels: int, reverse: bool, smooth: bool, threads: int) -> None:
@@ -63,18 +63,18 @@ class JpegDecoder:
 
     @functools.cached_property
     def kernels(self) -> Kernels:
-        """The kernels that decode on the device."""
+        """The decoding kernels, loaded on the device."""
         return Kernels.on_device(self.channels, self.reverse, self.smooth)
 
     @functools.cached_property
     def crew(self) -> BackgroundThreads:
-        """Threads that gather and launch, however busy Python is."""
+        """Threads that gather data and launch kernels even while Python is busy."""
         crew = BackgroundThreads("penstock-jpegs", max(self.threads - 1, 1))
         weakref.finalize(self, crew.close).atexit = False
         return crew
 
     def begin_reading(self, files: EncodedFiles, extents: np.ndarray) -> ScansBeingRead:
-        """Make threads read the headers of files before they are decoded, which tell whether the kernels support them.
+        """Make threads read the headers of files, which tell whether the kernels support them, before the files are decoded.
 
         Args:
             extents: heights and widths from the headers, int64 of shape (files, 2).
@@ -93,18 +93,18 @@ class JpegDecoder:
     ) -> JpegBatch:
         """Begin to decode the supported images of a batch.
 
-        Threads gather the data of a large batch and launch its kernels, without Python; the work for a small one is
-        done at once.
+        For a large batch, threads gather the data and launch the kernels, without Python; for a small one, the calling thread does so at
+        once.
 
         Args:
             scans: the files' scans.
             files: the batch.
             windows: top, left, height and width of the part of each image to decode, as stored.
-            targets: the addresses of the pixels, allocated in the order of ``stream``; or the next step, which reads
-                the pixels of all images from memory that is soon reused.
-            stream: the stream in whose order to decode.
-            keep: object to keep alive until all kernels are launched: the owner of the targets.
-            after: a stream whose work queued so far must come first, as it may still use memory that the batch gets.
+            targets: the addresses to which pixels are written, allocated in the order of ``stream``; or the next step, which reads the
+                pixels of all images from memory that is reused soon.
+            stream: the stream on which to decode.
+            keep: the owner of the targets, which is kept alive until all kernels are launched.
+            after: a stream; decoding waits for the work queued on it so far, which may still use memory that the batch gets.
         """
         if scans.taken_count < len(scans):
             rows = np.flatnonzero(scans.taken)
@@ -115,9 +115,9 @@ class JpegDecoder:
         return batch
 
     def settle(self, stream: Stream) -> None:
-        """Wait until all kernels of the batch that was last begun in the order of a stream are launched.
+        """Wait until all kernels of the last batch that was begun on a stream are launched.
 
-        Then the next one is launched after it, and may reuse its memory.
+        Kernels of the next batch are then launched after them, and may reuse their memory.
         """
         last = self._last.get(stream.ptr)
         before = None if last is None else last()
@@ -126,10 +126,10 @@ class JpegDecoder:
 
 
 class JpegBatch:
-    """A batch in flight, of supported images; the arguments are those of :meth:`JpegDecoder.begin`.
+    """A batch of supported images that is being decoded; the arguments are those of :meth:`JpegDecoder.begin`.
 
     Attributes:
-        work: the work of threads until all kernels are launched.
+        work: the gathering of data and the launches; done when all kernels are launched.
     """
 
     def __init__(
@@ -143,17 +143,17 @@ class JpegBatch:
         keep: object,
         after: Stream | None,
     ) -> None:
-        # Memory that is not released yet.
+        # Pinned memory that has not been given back yet.
         self._borrowed = list[Pinned]()
         self._decoder, self._scans, self._windows, self._targets = decoder, scans, windows, targets
-        # Layout of the pinned memory: two int32 for each image (its state; the next turn of its part), the page, the data.
+        # The pinned memory contains two int32 for each image (its state, and the turn of its part), the page, and the data.
         count, following = len(files), targets.following if isinstance(targets, FusedDecode) else None
         self._page = Page(_aligned(2 * _NUMBER * count), count, following)
         self._begin = _aligned(self._page.end)
         pinned = decoder.staging.take(self._begin + scans.size)
         self._numbers = pinned.bytes[: 2 * _NUMBER * count].view(np.int32).reshape(2, count)
         self._states = self._numbers[0]
-        # The event of the pinned memory serves for the batch: nobody else waits for copies from this memory meanwhile.
+        # The event of the pinned memory also marks the end of the batch, as nobody else waits for copies from this memory meanwhile.
         self._done = pinned.copied
         launches = LaunchList(stream)
         if after is not None:
@@ -172,7 +172,7 @@ class JpegBatch:
             self.work.follow(calls, launches.kept)
 
     def _gathering(self, files: EncodedFiles, pinned: Pinned) -> SharedWork:
-        """Return the work of copying the coded data to pinned memory, in shares on several threads; a single share is copied directly."""
+        """Return the work of copying the coded data to pinned memory, divided among several threads; a small batch is copied at once."""
         shares = max(min(self._scans.size // _MIN_BYTES_PER_THREAD, self._decoder.threads), 1)
         begin, numbers = pinned.address + self._begin, self._numbers
         place, kept = gathering(self._scans, files.places, files.sizes, begin, numbers, NOT_TAKEN, shares)
@@ -180,7 +180,7 @@ class JpegBatch:
         return SharedWork(gather_share.address, place, shares, (kept, files, pinned), threads)
 
     def _launch(self, launches: LaunchList, pinned: Pinned, stream: Stream) -> None:
-        """Add the launches that decode the images; images for which the GPU lacks memory stay undecoded."""
+        """Add the launches that decode the images; images for which the GPU lacks memory are not decoded."""
         size, decoder, targets = self._begin + self._scans.size, self._decoder, self._targets
         alloc, beforehand = decoder.cuda.alloc, size >= _MIN_BYTES_PER_STREAM
         pixels, rows = (
@@ -219,7 +219,7 @@ class JpegBatch:
         return self.work.is_done and bool(self._done.done)
 
     def await_done(self) -> None:
-        """Wait until the pixels are there; any thread may."""
+        """Wait until the pixels are there; any thread may call this."""
         status = self.work.wait()
         if status:
             raise driver_error(status)
@@ -237,7 +237,7 @@ class JpegBatch:
     def __del__(self) -> None:
         """Release the memory of a batch that nobody waited for.
 
-        Pinned memory is reused only when the GPU is done with it, and so is memory that another stream copied to.
+        Pinned memory, and GPU memory that another stream copied to, are reused only when the GPU is done with them.
         """
         if not self._borrowed or sys.is_finalizing():
             return
@@ -251,8 +251,8 @@ class JpegBatch:
 
 
 def _scratch_size(size: int) -> int:
-    """Return the size to allocate for this many bytes: for large batches always the same, as pools hold on to memory of
-    other sizes.
+    """Return the size to allocate for this many bytes; large batches always get the same size, as pools retain memory of each
+    size.
     """
     most = _COEFFICIENT_BYTES_PER_PART + _SAMPLE_BYTES_PER_PART
     return most if most // 2 < size <= most else size_class(size)

@@ -1,4 +1,4 @@
-"""The codec libraries, each loaded when first needed; None if an optional one is not installed."""
+"""The codec libraries. Each is loaded when it is first needed; None if an optional one is not installed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _local = threading.local()
 @functools.cache
 def nvimgcodec() -> Any:
     """Return nvImageCodec's module, or None."""
-    # Failures become exceptions with the sample's index; by default the library writes each to stderr as well.
+    # Failures become exceptions with the sample's index; by default, the library also writes each to stderr.
     os.environ.setdefault("PYNVIMGCODEC_VERBOSITY", "0")
-    # OpenCV, which contains the library, writes to stderr, too.
+    # OpenCV, which the library contains, writes to stderr, too.
     os.environ.setdefault("OPENCV_LOG_LEVEL", "OFF")
     try:
         with _without_advice_on_gpus():
@@ -39,7 +39,7 @@ def nvimgcodec() -> Any:
 
 @contextlib.contextmanager
 def _without_advice_on_gpus() -> Iterator[None]:
-    """Suppress nvImageCodec's messages on stderr about CUDA libraries, on machines without a GPU driver."""
+    """Suppress messages about CUDA libraries that nvImageCodec writes to stderr on machines without a GPU driver."""
     if _has_driver():
         yield
         return
@@ -53,7 +53,7 @@ def _without_advice_on_gpus() -> Iterator[None]:
             os.dup2(stderr, 2)
             os.close(stderr)
             written.seek(0)
-            # Other threads may have written in the meantime.
+            # Other threads may have written to stderr in the meantime.
             others = [
                 line for line in written if not line.startswith((b"Failed to load nv", b"Note: If using nvImageCodec"))
             ]
@@ -72,8 +72,8 @@ def _has_driver() -> bool:
 def simplejpeg() -> Any:
     """Return simplejpeg's module, or None.
 
-    Used for whole JPEGs, as it decodes directly into the output: 3.9 ms, compared to 4.5 for nvImageCodec and a copy
-    (1.1 megapixels, one thread), with the same pixels.
+    It is used for whole JPEGs, as it decodes directly into the output: in 3.9 ms, compared to 4.5 ms for nvImageCodec and a copy (1.1
+    megapixels, one thread); the pixels are the same.
     """
     try:
         import simplejpeg as module
@@ -84,9 +84,9 @@ def simplejpeg() -> Any:
 
 @functools.cache
 def libdeflate() -> Libdeflate | None:
-    """Return libdeflate's functions in the wheel ``deflate``, or None: PNGs are then decoded by nvImageCodec or Pillow.
+    """Return libdeflate's functions from the wheel ``deflate``; None if it is missing: then nvImageCodec or Pillow decode PNGs.
 
-    The wheel's interface is for Python, but its library also exports that of C, which the core calls without the GIL.
+    The wheel has a Python interface, but its library also exports the C functions, which the core calls without the GIL.
     """
     found = importlib.util.find_spec("deflate")
     folders = (found.submodule_search_locations if found else None) or ()
@@ -102,10 +102,10 @@ def libdeflate() -> Libdeflate | None:
 
 @functools.cache
 def libwebp() -> ctypes.CDLL | None:
-    """Return the library in Pillow's wheel, or None: WebPs are then decoded by nvImageCodec or Pillow.
+    """Return libwebp from Pillow's wheel; None if it is missing: then nvImageCodec or Pillow decode WebPs.
 
-    It decodes directly into the output: 8.4 ms, compared to 10.4 for nvImageCodec and a copy (1.1 megapixels, one thread), with the same
-    pixels.
+    It decodes directly into the output: in 8.4 ms, compared to 10.4 ms for nvImageCodec and a copy (1.1 megapixels, one thread); the pixels
+    are the same.
     """
     found = importlib.util.find_spec("PIL")
     folder = Path(found.origin).parents[1] / "pillow.libs" if found and found.origin else None
@@ -125,7 +125,7 @@ def libwebp() -> ctypes.CDLL | None:
 
 @functools.cache
 def pillow_image() -> ModuleType:
-    """Return the module ``PIL.Image``; raise ImportError, with the reason it is needed, if Pillow is not installed."""
+    """Return the module ``PIL.Image``; raise ImportError, with the reason why it is needed, if Pillow is not installed."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -135,7 +135,7 @@ def pillow_image() -> ModuleType:
 
 @functools.cache
 def add_heif_to_pillow() -> None:
-    """Let Pillow read HEIC; raise ImportError, with the reason it is needed, if pillow-heif is not installed."""
+    """Let Pillow read HEIC; raise ImportError, with the reason why it is needed, if pillow-heif is not installed."""
     try:
         from pillow_heif import register_heif_opener
     except ImportError as error:
@@ -144,12 +144,12 @@ def add_heif_to_pillow() -> None:
 
 
 def decode_on_cpu(stream: object, parameters: object, fast_idct: bool, smooth: bool) -> np.ndarray | None:
-    """Return the pixels of nvImageCodec's stream, in memory that this thread reuses; None if decoding fails.
+    """Decode one of nvImageCodec's code streams; return the pixels, in memory that this thread reuses, or None if decoding fails.
 
     Args:
         fast_idct, smooth: as for :func:`~penstock.kernels.codecs.image_codec.decode`.
     """
-    # Removed while it is written: after a failure its state is unknown.
+    # The memory is removed while it is written to, as its state is unknown after a failure.
     held = _local.__dict__.pop("image", None)
     image = _cpu_decoder(fast_idct, smooth).decode(stream, image=held, params=parameters)
     if image is None:
@@ -160,14 +160,14 @@ def decode_on_cpu(stream: object, parameters: object, fast_idct: bool, smooth: b
     return pixels
 
 
-# The largest image for which each thread retains memory: 20 megapixels.
+# The largest image for which a thread retains memory, in bytes: some 20 megapixels.
 _MAX_KEPT_BYTES = 64 << 20
 
 
 def _cpu_decoder(fast_idct: bool, smooth: bool) -> Any:
     """Return this thread's nvImageCodec decoder on the CPU.
 
-    One decoder per thread, as nvImageCodec's batch mode does not use the cores of the pipeline's workers.
+    There is one decoder per thread, as nvImageCodec's batch mode does not use the cores of the pipeline's threads.
     """
     decoders = _local.__dict__.setdefault("decoders", {})
     if (fast_idct, smooth) not in decoders:

@@ -1,4 +1,4 @@
-"""Arrays in numpy's file format (NPY, versions 1 to 3), read in place."""
+"""Views of arrays in numpy's file format (NPY, versions 1 to 3), without copies."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 _MAGIC = b"\x93NUMPY"
-# In bytes: the magic, the version, and the length of the header.
+# In bytes: the magic string, the version, and the length of the header.
 _MIN_HEADER_BYTES = 12
 # In bytes: tensors do not support extended precision.
 _LARGEST_NUMBER = 8
-# The limits of numpy, and tensors: arrays without values could declare anything.
+# The limits of numpy and of tensors: without them, the header of an array without values could declare any shape.
 _MAX_DIMENSIONS, _LARGEST_EXTENT = 32, 2**31 - 1
 
 
@@ -23,8 +23,8 @@ def view_npy(encoded: np.ndarray, whole: bool = False) -> np.ndarray:
     """Return the array in an NPY file, as a view of its bytes.
 
     Args:
-        encoded: the file's bytes, uint8 of shape (n,), contiguous; what follows the array is ignored.
-        whole: raise if anything follows the array.
+        encoded: the file's bytes, uint8 of shape (n,), contiguous; bytes after the array are ignored.
+        whole: whether bytes after the array are an error.
 
     Returns:
         An array of any shape, in the file's byte order; Fortran-ordered if the file is.
@@ -49,7 +49,7 @@ class NpyHeader(NamedTuple):
         shape: the array's shape.
         fortran_order: whether the first index varies fastest in memory.
         dtype: the values' dtype.
-        start: the position of the values.
+        start: the position of the values in the file.
     """
 
     shape: tuple[int, ...]
@@ -59,12 +59,12 @@ class NpyHeader(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes of the values."""
+        """The size of the values, in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
 def read_npy_header(encoded: np.ndarray, available: int) -> NpyHeader:
-    """Read the header of a file of ``available`` bytes; raise ValueError like :func:`view_npy`."""
+    """Read the header of a file of ``available`` bytes, of which ``encoded`` has the beginning; raise ValueError like :func:`view_npy`."""
     if encoded.size == 0:
         raise ValueError("Expected an NPY file, got no data (0 bytes)")
     header = _parsed(_header_bytes(encoded, available), available)
@@ -77,7 +77,7 @@ def read_npy_header(encoded: np.ndarray, available: int) -> NpyHeader:
 
 
 def _header_bytes(encoded: np.ndarray, available: int) -> bytes:
-    """Return the magic, the version and the header."""
+    """Return the bytes of the magic string, the version and the header."""
     start = encoded[:_MIN_HEADER_BYTES].tobytes()
     if not start.startswith(_MAGIC):
         raise ValueError(
@@ -91,14 +91,14 @@ def _header_bytes(encoded: np.ndarray, available: int) -> bytes:
 
 @functools.lru_cache(maxsize=256)
 def _parsed(content: bytes, available: int) -> NpyHeader:
-    """Parse a header; cached, because the arrays of a data set tend to have the same one."""
+    """Parse a header; results are cached, because the arrays of a data set tend to have the same header."""
     try:
         header = io.BytesIO(content)
         version = np.lib.format.read_magic(header)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran_order, dtype = read(header)
     except Exception as error:
-        # Damaged headers make numpy, and Python's parser in it, raise errors of almost any type.
+        # Damaged headers make numpy, and the Python parser that it calls, raise errors of almost any type.
         what = "Truncated" if len(content) == available else "Damaged"
         raise ValueError(f"{what} NPY file: its header cannot be read ({available} bytes)") from error
     if dtype.kind not in "biuf" or dtype.itemsize > _LARGEST_NUMBER:

@@ -1,6 +1,5 @@
-"""Protobuf messages of other programs' formats, declared in Python; their classes are created on first use.
-
-No generated modules are needed, and protobuf is imported only when a message is read or written.
+"""Protobuf messages of other programs' formats, declared in Python; the classes of messages are created on first use.
+This needs no generated modules, and imports protobuf only when a message is read or written.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor_pool import DescriptorPool
     from google.protobuf.message import Message
 
-# Number, name, label (required, optional, repeated) and type: one of protobuf's, or the name of another message.
+# A field's number, name, label (required, optional or repeated), and type: one of protobuf's, or the name of another message.
 Field = tuple[int, str, str, str]
 
 
@@ -21,8 +20,8 @@ class Messages:
     """The messages of one format.
 
     Args:
-        package: a name for them that no other user of protobuf in the process has.
-        fields: each message's fields, by its name.
+        package: the protobuf package of the messages; no other user of protobuf in the process may use the same name.
+        fields: the fields of each message, by the message's name.
     """
 
     def __init__(self, package: str, fields: Mapping[str, Sequence[Field]]) -> None:
@@ -31,7 +30,7 @@ class Messages:
         self._classes: dict[str, type[Message]] = {}
 
     def new(self, name: str) -> Message:
-        """Return an empty message; raise ImportError where protobuf is not installed."""
+        """Return an empty message; raise ImportError if protobuf is not installed."""
         kind = self._classes.get(name)
         if kind is None:
             described = self._pool.FindMessageTypeByName(f"{self._package}.{name}")
@@ -41,10 +40,10 @@ class Messages:
         return kind()
 
     def parse(self, name: str, data: bytes | memoryview) -> Message:
-        """Return the message in ``data``; fields that are not declared are ignored, required ones may be absent.
+        """Parse the message in ``data``; fields that are not declared are ignored, and required ones may be absent.
 
         Raises:
-            ValueError: the bytes are not such a message.
+            ValueError: the bytes are not a message of this kind.
             ImportError: protobuf is not installed.
         """
         message = self.new(name)

@@ -1,4 +1,4 @@
-"""Records of TensorFlow's TFRecord files: ``tf.train.Example`` messages, and the features in them.
+"""Reads records of TensorFlow's TFRecord files: ``tf.train.Example`` messages, and the features in them.
 
 Source: tensorflow/core/example/{example,feature}.proto.
 """
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 INT64, STRING, FLOAT32 = 0, 1, 2
 _DTYPES: dict[int, np.dtype] = {INT64: np.dtype(np.int64), STRING: np.dtype(np.uint8), FLOAT32: np.dtype(np.float32)}
-# The name of each kind, and the field that holds its values.
+# For each kind of value, the name, and the field of a feature that holds such values.
 _LISTS = {INT64: ("int64", "int64_list"), STRING: ("string", "bytes_list"), FLOAT32: ("float32", "float_list")}
-# Names are declared as bytes, since files may hold any. A FloatList stays raw bytes, see `_floats`.
+# Names are declared as bytes, since files may contain any bytes. A FloatList is not parsed, but kept as raw bytes: see `_floats`.
 _MESSAGES = Messages(
     "penstock.tfrecord",
     {
@@ -41,7 +41,7 @@ _MESSAGES = Messages(
     },
 )
 
-# Around the data: 8 bytes of length and 4 of its checksum before it, 4 of the data's checksum after it.
+# Bytes around the data: the length (8) and the checksum of the length (4) before it, and the checksum of the data (4) after it.
 _HEADER, _FOOTER = 12, 4
 
 
@@ -50,9 +50,9 @@ class Feature:
     """How to read a feature of a record.
 
     Attributes:
-        kind: 0: int64, 1: string (bytes), 2: float32.
+        kind: the kind of values: 0: int64, 1: string (bytes), 2: float32.
         shape: the shape of a feature of fixed length; None for one of variable length.
-        default_value: the value where the record lacks the feature.
+        default_value: the value to use if a record lacks the feature.
         partial_shape: trailing extents of a feature of variable length.
     """
 
@@ -79,7 +79,7 @@ class Feature:
 
 
 def record_data(record: np.ndarray) -> memoryview:
-    """Return the message in a record as stored, with length and checksums around it."""
+    """Return the message in a stored record, which has the length and checksums around it."""
     size = int.from_bytes(record[:8].tobytes(), "little")
     if size > record.size - _HEADER - _FOOTER:
         raise ValueError(f"Damaged TFRecord: {size} bytes are announced, {record.size - _HEADER - _FOOTER} are there")
@@ -101,7 +101,7 @@ def parse_example(message: memoryview) -> dict[str, Message]:
 
 
 def _kind(name: str, held: Message) -> int | None:
-    """Return the kind of a feature's values, None if it is empty; raise ValueError if it has several."""
+    """Return the kind of a feature's values; None if it has no values. Raise ValueError if it has values of several kinds."""
     kinds = [kind for kind, (_, field) in _LISTS.items() if held.HasField(field)]
     if len(kinds) > 1:
         raise ValueError(f"Damaged TFRecord: the feature '{name}' is of {len(kinds)} kinds")
@@ -109,17 +109,17 @@ def _kind(name: str, held: Message) -> int | None:
 
 
 def has_values(name: str, found: Mapping[str, Message]) -> bool:
-    """Return whether a record has the feature, even of another kind."""
+    """Return whether a record has values of a feature, of any kind."""
     return name in found and _kind(name, found[name]) is not None
 
 
 def take(feature: Feature, name: str, found: Mapping[str, Message]) -> np.ndarray:
     """Return the array of one feature.
 
-    Strings are vectors of bytes: the first one if there are several. Missing values are the default.
+    A string is returned as a vector of bytes; if there are several, the first one. Missing values are replaced by the default.
 
     Raises:
-        ValueError: the record holds values of another type or of several, or more than fit the shape.
+        ValueError: the record has values of another kind or of several kinds, or more values than fit the shape.
     """
     held = found[name] if name in found else _MESSAGES.new("Feature")
     kind = _kind(name, held)
@@ -155,7 +155,7 @@ def take(feature: Feature, name: str, found: Mapping[str, Message]) -> np.ndarra
 def _floats(encoded: bytes) -> np.ndarray:
     """Return the numbers of a FloatList.
 
-    Protobuf returns numbers one by one; packed ones, which is all that TensorFlow writes, are read as raw bytes: 40
+    Protobuf returns numbers one by one. Here, packed numbers, the only form that TensorFlow writes, are read as raw bytes, which is 40
     times faster for long lists.
     """
     from google.protobuf.unknown_fields import UnknownFieldSet

@@ -1,4 +1,4 @@
-"""Transparent images on a white background, and images that Pillow converts to RGB differently from other decoders."""
+"""Transparent images on a white background, and other images that Pillow converts to RGB differently from other decoders."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Conversion:
     """How Pillow converts an image to RGB.
 
     Attributes:
-        drops_alpha: transparent pixels become the colours stored for them, as by `Image.convert("RGB")`; else they are put
-            on white.
-        upright: turn the image as its Exif data says.
+        drops_alpha: whether transparent pixels get the colours stored for them, as by `Image.convert("RGB")`; otherwise they are blended
+            with white.
+        upright: whether to rotate the image as its EXIF data says.
     """
 
     drops_alpha: bool = False
@@ -35,7 +35,7 @@ class Conversion:
 
 
 def asks_pillow(header: ImageHeader, encoded: np.ndarray, drops_alpha: bool) -> bool:
-    """Return whether :func:`decode_as_pillow` has to inspect the file: it may be transparent, CMYK, or of more than 8
+    """Return whether :func:`decode_as_pillow` has to inspect the file: it may be transparent, CMYK, or have more than 8
     bits.
     """
     if header.cmyk or (header.format == "jpeg" and header.channels == _CMYK):
@@ -48,20 +48,19 @@ def asks_pillow(header: ImageHeader, encoded: np.ndarray, drops_alpha: bool) -> 
 def decode_as_pillow(
     encoded: np.ndarray, output: np.ndarray, conversion: Conversion, decoding: Decoding = FREELY
 ) -> bool:
-    """Decode an image that Pillow converts to RGB differently from other decoders: a transparent one, CMYK, or one of
-    16 bits.
+    """Decode an image if Pillow converts it to RGB differently from other decoders: it is transparent, CMYK, or has 16 bits.
 
     Args:
-        encoded: a file that was decoded before, so that its header is valid and its size allowed.
+        encoded: a file that was decoded before, so that its header is known to be valid and its size to be allowed.
         output: uint8 of shape (H, W, 3), the size of the image.
         conversion: how to convert the image to RGB.
-        decoding: the settings that tell in which process to decode.
+        decoding: the settings, which determine in which process to decode.
 
     Returns:
-        False, with the output undefined, if the image is none of these, or has another size.
+        False if the image is of none of these kinds, or has another size; ``output`` is then undefined.
     """
     known = image_format(encoded.data)
-    # `image_format` does not cover JPEG, whose decoders are trusted.
+    # `image_format` does not cover JPEG; its decoders are trusted.
     pool = decoding.pool_for(*((known.trusted, known.check(encoded.data).crash_prone) if known else (True, False)))
     arguments = asdict(conversion)
     if pool is None:
@@ -77,7 +76,7 @@ def decode_as_pillow_in_process(encoded: np.ndarray, output: np.ndarray, drops_a
         on_white = not drops_alpha and ("A" in image.getbands() or image.info.get("transparency") is not None)
         if not (on_white or image.mode == "CMYK" or _is_deep(image, encoded)):
             return False
-        # This statement decodes the pixels.
+        # The pixels are decoded here.
         turned = ImageOps.exif_transpose(image) if upright else image
         if on_white:
             page = Image.new("RGBA", turned.size, "white")

@@ -1,8 +1,8 @@
 """Decodes frames of video files with FFmpeg (PyAV) on the CPU, in this process or in a worker.
 
-A file's index lists the frames, and where decoding can begin. It is made from the packets' timestamps, without
-decoding. Files without timestamps for all frames (elementary streams of H.264 and HEVC, MPEG's program streams, AVI
-with frames that refer to later ones) are decoded once to make it, and their packets stay in memory.
+A file's index lists the frames, and those at which decoding can begin. It is made from the timestamps of packets, without decoding. Files
+that lack timestamps for some frames (elementary streams of H.264 and HEVC, MPEG program streams, AVI with frames that refer to later ones)
+are decoded once to make the index, and their packets stay in memory.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ if TYPE_CHECKING:
     from penstock.kernels.codecs.worker_pool import DecoderPool
 
 _PADDING = 1 << 16
-# The largest number of key frames by which a seek goes back too far, and the largest number of seconds before the first
-# frame.
+# The largest number of additional key frames that a seek goes back, and the seconds before the first frame to seek to if there is
+# no key frame so far back.
 _MAX_SEEK_KEY_FRAMES, _FIRST_SEEK_MARGIN_SECONDS = 3, 10
-# Containers with a time for each packet, by FFmpeg's names.
+# Containers that store a time for each packet, by FFmpeg's names.
 _TIMED = ("mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm")
-# FFmpeg decodes a frame of each file that it opens, to learn what a container may omit; with these options it does not.
+# By default, FFmpeg decodes a frame of each file that it opens, to learn properties that a container may omit; with these options,
+# it does not.
 _UNANALYSED = {"codec_whitelist": "none", "probesize": "32"}
-# The bit of VP8's frame header that states whether the frame is shown.
+# The bit of VP8's frame header that is set if the frame is shown.
 _VP8_SHOWN = 0x10
 
 
@@ -64,14 +65,14 @@ class Clip(Protocol):
 
     @property
     def times(self) -> np.ndarray:
-        """The times at which frames are shown, in seconds from the first one on: float64 of shape (n,)."""
+        """The times at which frames are shown, in seconds after the first frame: float64 of shape (n,)."""
 
     @property
     def sound(self) -> SoundFormat | None:
-        """The sound's format; None: there is none, or none that FFmpeg can decode."""
+        """The format of the sound; None: there is no sound that FFmpeg can decode."""
 
     def fill_sound(self, start: float, output: np.ndarray) -> None:
-        """Decode the sound from a time on, in seconds from the first frame, to float32 of shape (time, channels)."""
+        """Decode the sound from ``start`` on, in seconds after the first frame, to float32 of shape (time, channels)."""
 
     def fill(
         self,
@@ -80,10 +81,10 @@ class Clip(Protocol):
         image_type: DALIImageType = RGB,
         scaling: Scaling | None = None,
     ) -> None:
-        """Decode frames to uint8 of shape (n, H, W, C), resized if there is a scaling."""
+        """Decode frames to uint8 of shape (n, H, W, C); resize them if ``scaling`` is not None."""
 
     def frames(self, indices: Sequence[int], image_type: DALIImageType = RGB) -> np.ndarray:
-        """Decode the frames of these indices to uint8 of shape (n, H, W, C)."""
+        """Decode the frames with these indices to uint8 of shape (n, H, W, C)."""
 
 
 def open_video(encoded: np.ndarray, decoding: Decoding = FREELY) -> Clip:
@@ -91,17 +92,17 @@ def open_video(encoded: np.ndarray, decoding: Decoding = FREELY) -> Clip:
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,).
-        decoding: the limits to apply, and where to decode.
+        decoding: the settings: the limits to apply, and in which process to decode.
 
     Raises:
         CorruptVideoError: the file is not a video, or FFmpeg cannot decode it.
-        LimitError: its frames exceed the limits.
+        LimitError: the frames exceed the limits.
     """
     announced = announced_size(encoded)
     if announced is not None:
         height, width = announced
         decoding.limits.check_pixels(height, width, "video")
-    # FFmpeg's many decoders are never run in this process.
+    # FFmpeg has many decoders, so none runs in this process, unless isolation is switched off.
     pool = decoding.pool_for(trusted=False)
     clip = Video(encoded, decoding.limits) if pool is None else _Isolated(encoded, decoding.limits, pool)
     height, width = clip.size
@@ -110,7 +111,7 @@ def open_video(encoded: np.ndarray, decoding: Decoding = FREELY) -> Clip:
 
 
 def announced_size(encoded: np.ndarray) -> tuple[int, int] | None:
-    """Return the height and width in a video's header; None if they are known only when it is opened.
+    """Return the height and width in a video's header; None if the size is known only when the video is opened.
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,).
@@ -123,13 +124,14 @@ class VideoIndex:
     """The frames of a file, in the order in which they are shown.
 
     Attributes:
-        points: their timestamps, in the stream's unit; None: the file has no usable ones.
-        times: when they are shown, in seconds from the first one on: float64.
-        keys: the frames at which decoding can begin.
+        points: the frames' timestamps, in the stream's unit; None: the file has no usable timestamps.
+        times: when frames are shown, in seconds after the first frame: float64.
+        keys: the numbers of the frames at which decoding can begin.
         size: height and width of a frame.
         packets: the packets of a file without timestamps, in decoding order.
-        key_packets: the positions of the key frames among them.
-        tells_all: whether the container states all that decoding needs, so that the file need not be analysed when it is opened again.
+        key_packets: the positions of the key frames among ``packets``.
+        tells_all: whether the container states all properties that decoding needs, so that FFmpeg need not analyse the file when it is
+            opened again.
     """
 
     points: list[int] | None
@@ -141,7 +143,7 @@ class VideoIndex:
     tells_all: bool = False
 
     def key_before(self, index: int) -> int:
-        """Return the key frame from which to decode the frame at ``index``."""
+        """Return the number of the key frame from which the frame at ``index`` has to be decoded."""
         return self.keys[max(bisect_right(self.keys, index) - 1, 0)]
 
 
@@ -151,7 +153,7 @@ class Video:
     Attributes:
         size: height and width of a decoded frame.
         index: the file's index.
-        next_frame: the next frame that will be decoded; None if decoding must begin at a key frame.
+        next_frame: the number of the next frame that will be decoded; None if decoding must begin at a key frame.
 
     >>> video = Video("clip.mp4")  # doctest: +SKIP
     >>> video.frames([0, 10]).shape  # doctest: +SKIP
@@ -170,8 +172,8 @@ class Video:
         Args:
             source: the file's path, or its contents.
             limits: the limits to apply.
-            index: the file's index, if it is known.
-            device: number of the current GPU, to decode with its video engine what that supports; None: decode on the CPU.
+            index: the file's index; None: it is made here.
+            device: the number of the current GPU, whose video engine decodes the formats that it supports; None: the CPU decodes.
 
         Raises:
             CorruptVideoError: the file is not a video, or FFmpeg cannot decode it.
@@ -189,7 +191,7 @@ class Video:
         self.size = (own.height, own.width)
         if not all(self.size):
             raise CorruptVideoError(f"Failed to open the video ({self._name}): its frames are of {self.size} pixels")
-        # A stream may change its frame size. FFmpeg adds padding to its limit.
+        # The limit also applies to later frames, as a stream may change its frame size. FFmpeg counts pixels with padding.
         self._options = {} if limits.pixels is None else {"max_pixels": str(2 * limits.pixels + _PADDING)}
         self._codec = own
         own.options = self._options
@@ -206,7 +208,7 @@ class Video:
 
     @contextlib.contextmanager
     def _reporting(self, action: str) -> Iterator[None]:
-        """Convert FFmpeg's errors."""
+        """Convert FFmpeg's errors to CorruptVideoError inside the context."""
         try:
             yield
         except self._av.error.FFmpegError as error:
@@ -215,18 +217,18 @@ class Video:
     def _opened(self, source: str | np.ndarray, is_analysed: bool = True) -> Any:
         options = {"format_whitelist": ",".join(CONTAINERS)} | ({} if is_analysed else _UNANALYSED)
         data = ANYWHERE.open(source) if isinstance(source, str) else io.BytesIO(source.tobytes())
-        # Not at exit, where a thread may still be decoding.
+        # Do not close it at exit, when a thread may still be decoding.
         weakref.finalize(self, data.close).atexit = False
-        # No protocols: a playlist, or a session description, would make FFmpeg open other files and sockets. Text in
-        # another encoding than UTF-8 is no error, but PyAV treated it as one before version 19.
+        # Allow no protocols: a playlist or a session description would make FFmpeg open other files and sockets. Metadata in
+        # another encoding than UTF-8 is not an error, but PyAV treated it as one before version 19.
         lenient = {} if int(self._av.__version__.partition(".")[0]) >= 19 else {"metadata_errors": "replace"}
         return self._av.open(data, options=options | {"protocol_whitelist": ""}, **lenient)
 
     def use_engine(self, device: int) -> None:
-        """Decode with a GPU's video engine from now on, if it has one that supports the format.
+        """Decode with a GPU's video engine from now on, if the GPU has one that supports the format.
 
         Args:
-            device: number of the GPU, the current one.
+            device: the number of the GPU, which must be the current one.
         """
         own = self._stream.codec_context
         kind = DecoderKind(
@@ -240,14 +242,14 @@ class Video:
 
     @property
     def uses_engine(self) -> bool:
-        """Whether a GPU's video engine is in use, which ends with its first error."""
+        """Whether a GPU's video engine is in use; its first error ends that."""
         return self._codec is not self._stream.codec_context
 
     def _without_engine(self) -> bool:
-        """Continue with FFmpeg's decoder; return False if it was in use before."""
+        """Continue with FFmpeg's decoder; return False if that was in use already."""
         if not self.uses_engine:
             return False
-        # Do not reuse the decoder after an error.
+        # The engine's decoder is not returned for reuse, as it has failed.
         self._lent.detach()
         self._codec, self.next_frame = self._stream.codec_context, None
         return True
@@ -257,13 +259,13 @@ class Video:
 
     @property
     def times(self) -> np.ndarray:
-        """The times at which frames are shown, in seconds from the first one on: float64 of shape (n,)."""
+        """The times at which frames are shown, in seconds after the first frame: float64 of shape (n,)."""
         return self.index.times
 
     @cached_property
     def _track(self) -> SoundTrack | None:
         with self._reporting("open"):
-            # An open file has one position, which belongs to the frames.
+            # The sound gets its own open file: an open file has only one position, which decoding the frames needs.
             container = self._opened(self._source)
             if not has_sound(container):
                 return None
@@ -273,11 +275,11 @@ class Video:
 
     @property
     def sound(self) -> SoundFormat | None:
-        """The sound's format; None: there is none, or none that FFmpeg can decode."""
+        """The format of the sound; None: there is no sound that FFmpeg can decode."""
         return None if self._track is None else self._track.format
 
     def fill_sound(self, start: float, output: np.ndarray) -> None:
-        """Decode the sound from a time on, in seconds from the first frame, to float32 of shape (time, channels).
+        """Decode the sound from ``start`` on, in seconds after the first frame, to float32 of shape (time, channels).
 
         Raises:
             CorruptVideoError: the sound cannot be decoded.
@@ -290,8 +292,8 @@ class Video:
 
     def _indexed(self) -> VideoIndex:
         packets = [packet for packet in self._container.demux(self._stream) if packet.size and self._is_shown(packet)]
-        # AVI has no times: FFmpeg counts the frames as they are stored. MPEG's program streams have some: it guesses
-        # the others.
+        # AVI has no timestamps: FFmpeg counts frames in the order in which they are stored. MPEG program streams have some: FFmpeg
+        # guesses the others.
         container = self._container.format.name
         misleading = container == "mpeg" or (container == "avi" and self._stream.codec_context.has_b_frames)
         if misleading or any(packet.pts is None for packet in packets):
@@ -304,7 +306,7 @@ class Video:
         return VideoIndex(points, times, keys, self.size, tells_all=self._tells_all())
 
     def _tells_all(self) -> bool:
-        """Return whether opening the file without FFmpeg's analysis gives the same facts that decoding needs."""
+        """Return whether opening the file without FFmpeg's analysis yields the same properties that decoding needs."""
         if not isinstance(self._source, str) or self._container.format.name not in _TIMED:
             return False
         container = self._opened(self._source, is_analysed=False)
@@ -313,7 +315,7 @@ class Video:
 
     def _is_shown(self, packet: Packet[Any]) -> bool:
         if packet.is_discard:
-            # An edit list omits this frame.
+            # An edit list leaves out this frame.
             return False
         return self._stream.codec_context.name not in ("vp8", "libvpx") or bool(memoryview(packet)[0] & _VP8_SHOWN)
 
@@ -332,7 +334,7 @@ class Video:
     # -- frames ------------------------------------------------------------------------------------------------
 
     def frames(self, indices: Sequence[int], image_type: DALIImageType = RGB) -> np.ndarray:
-        """Return the frames of these indices: uint8 of shape (n, H, W, C)."""
+        """Return the frames with these indices: uint8 of shape (n, H, W, C)."""
         output = np.empty((len(indices), *self.size, channels_of(image_type)), np.uint8)
         self.fill(indices, output, image_type)
         return output
@@ -344,7 +346,7 @@ class Video:
         image_type: DALIImageType = RGB,
         scaling: Scaling | None = None,
     ) -> None:
-        """Decode frames to uint8 of shape (n, H, W, C), resized if there is a scaling."""
+        """Decode frames to uint8 of shape (n, H, W, C); resize them if ``scaling`` is not None."""
         scaler = None if scaling is None else FrameScaler(scaling)
         for (first, *others), frame in self.decoded(indices):
             with self._reporting("convert"):
@@ -359,7 +361,7 @@ class Video:
         """Yield the frames in the order of the file, each with its positions in ``indices``.
 
         Raises:
-            CorruptVideoError: one cannot be decoded, is damaged, or of another size than was announced.
+            CorruptVideoError: a frame cannot be decoded, is damaged, or has another size than ``size``.
         """
         places: dict[int, list[int]] = {}
         for place, index in enumerate(indices):
@@ -368,7 +370,7 @@ class Video:
             try:
                 frame = self._frame(index)
             except CorruptVideoError:
-                # The engine does not support everything that FFmpeg decodes.
+                # The engine does not support everything that FFmpeg's decoder supports.
                 if not self._without_engine():
                     raise
                 frame = self._frame(index)
@@ -385,12 +387,12 @@ class Video:
             yield places[index], frame
 
     def cost(self, index: int) -> int:
-        """Return how many frames must be decoded to get at the one at ``index``."""
+        """Return how many frames must be decoded to obtain the one at ``index``."""
         key, following = self.index.key_before(index), self.next_frame
         return index - (key if following is None or not key < following <= index else following)
 
     def _frame(self, index: int) -> VideoFrame:
-        """Decode one frame: continuing from the current position, or from its key frame if that is nearer."""
+        """Decode one frame: from the current position on, or from its key frame if that is nearer."""
         following = self.next_frame
         with self._reporting("decode"):
             if following is None or not self.index.key_before(index) <= following <= index:
@@ -398,7 +400,7 @@ class Video:
             return self._frame_ahead(index)
 
     def _begin_at(self, key: int) -> None:
-        """Make a key frame the next one to decode."""
+        """Prepare decoding so that a key frame is the next one to decode."""
         self._is_damaged = False
         self.next_frame = key
         before = self.index.keys.index(key)
@@ -406,11 +408,11 @@ class Video:
             first = self.index.key_packets[before]
             self._decoded = _frames_of(self._codec, itertools.islice(self.index.packets, first, None))
             if first:
-                # Frames shown before it refer to earlier ones, which are not decoded.
+                # Skip frames that are shown before the key frame: they refer to earlier frames, which are not decoded.
                 self._decoded = itertools.dropwhile(lambda frame: not frame.key_frame, self._decoded)
             return
         point = self.index.points[key]
-        # Seeking in containers without an index, such as MPEG's, ends somewhat too late.
+        # In containers without an index, such as MPEG's, seeking may end after the target: then seek further back.
         while self._keys_ahead <= _MAX_SEEK_KEY_FRAMES:
             early = before - self._keys_ahead
             target = self.index.points[self.index.keys[early]] if early >= 0 else self._earliest
@@ -428,22 +430,22 @@ class Video:
 
     @property
     def _earliest(self) -> int:
-        """A time well before the first frame, in the stream's unit."""
+        """A timestamp well before the first frame, in the stream's unit."""
         points = self.index.points or [0]
         return points[0] - int(_FIRST_SEEK_MARGIN_SECONDS / (self._stream.time_base or 1))
 
     def _frame_ahead(self, index: int) -> VideoFrame:
-        """Continue decoding up to this frame, and return it."""
+        """Continue decoding up to the frame at ``index``, and return it."""
         points = self.index.points
         for frame in self._decoded:
-            # Frames that depend on a damaged frame are damaged, up to the next key frame.
+            # A frame that depends on a damaged frame is damaged, too, up to the next key frame.
             self._is_damaged = frame.is_corrupt or (self._is_damaged and not frame.key_frame)
             number = self.next_frame or 0
             if points is not None:
                 if frame.pts is None:
                     continue
                 if points[number] != frame.pts:
-                    # Some frames could not be decoded.
+                    # Some frames before this one could not be decoded.
                     number = bisect_left(points, frame.pts)
             self.next_frame = number + 1
             if number == index:
@@ -455,13 +457,13 @@ class Video:
 
 
 class _Isolated:
-    """A video decoded in a worker process."""
+    """A video that is decoded in a worker process."""
 
     _tokens = itertools.count()
 
     def __init__(self, encoded: np.ndarray, limits: Limits, pool: DecoderPool) -> None:
         self._encoded, self._pool = encoded, pool
-        # A key by which a worker recognizes a video that it has open.
+        # The token by which a worker recognizes a video that it has already opened.
         self._arguments: dict[str, object] = {"token": next(self._tokens), "pixels": limits.pixels}
         facts = pool.run("open_video", "this video", encoded, self._arguments)
         try:
@@ -478,7 +480,7 @@ class _Isolated:
 
     @cached_property
     def times(self) -> np.ndarray:
-        """The times at which frames are shown, in seconds from the first one on: float64 of shape (n,)."""
+        """The times at which frames are shown, in seconds after the first frame: float64 of shape (n,)."""
         told = self._pool.run("open_video", "this video", self._encoded, self._arguments | {"times": True})
         try:
             times = np.array(told, np.float64)
@@ -489,7 +491,7 @@ class _Isolated:
         return times
 
     def frames(self, indices: Sequence[int], image_type: DALIImageType = RGB) -> np.ndarray:
-        """Return the frames of these indices: uint8 of shape (n, H, W, C)."""
+        """Return the frames with these indices: uint8 of shape (n, H, W, C)."""
         output = np.empty((len(indices), *self.size, channels_of(image_type)), np.uint8)
         self.fill(indices, output, image_type)
         return output
@@ -501,7 +503,7 @@ class _Isolated:
         image_type: DALIImageType = RGB,
         scaling: Scaling | None = None,
     ) -> None:
-        """Decode frames to uint8 of shape (n, H, W, C), resized if there is a scaling."""
+        """Decode frames to uint8 of shape (n, H, W, C); resize them if ``scaling`` is not None."""
         arguments = self._arguments | {"indices": list(map(int, indices)), "image_type": int(image_type)}
         if scaling is not None:
             arguments["scaling"] = astuple(scaling)
@@ -509,7 +511,7 @@ class _Isolated:
 
     @cached_property
     def sound(self) -> SoundFormat | None:
-        """The sound's format; None: there is none, or none that FFmpeg can decode."""
+        """The format of the sound; None: there is no sound that FFmpeg can decode."""
         told = self._pool.run("open_sound", "this video", self._encoded, self._arguments)
         try:
             if told is None:
@@ -522,7 +524,7 @@ class _Isolated:
         return SoundFormat(rate, channels)
 
     def fill_sound(self, start: float, output: np.ndarray) -> None:
-        """Decode the sound from a time on, in seconds from the first frame, to float32 of shape (time, channels)."""
+        """Decode the sound from ``start`` on, in seconds after the first frame, to float32 of shape (time, channels)."""
         self._pool.run("decode_sound", "this video", self._encoded, self._arguments | {"start": start}, output)
 
 
@@ -534,7 +536,7 @@ _open_videos: dict[int, Video] = {}
 def open_in_worker(
     data: np.ndarray, output: None, token: int, pixels: int | None, times: bool = False
 ) -> list[int] | list[float]:
-    """Open a video in the worker: returns the number of frames, their height and width, or the frames' times."""
+    """Open a video in the worker; return the number of frames and their height and width, or the times of the frames."""
     video = _opened(data, token, pixels)
     return video.times.tolist() if times else [len(video), *video.size]
 
@@ -548,23 +550,23 @@ def decode_in_worker(
     image_type: int,
     scaling: tuple[int, int, str] | None = None,
 ) -> None:
-    """Decode frames in the worker."""
+    """Decode frames into ``output``. Runs in the worker."""
     video = _opened(data, token, pixels)
     video.fill(indices, output, DALIImageType(image_type), None if scaling is None else Scaling(*scaling))
 
 
 def open_sound_in_worker(data: np.ndarray, output: None, token: int, pixels: int | None) -> SoundFormat | None:
-    """Return the format of a video's sound."""
+    """Return the format of a video's sound. Runs in the worker."""
     return _opened(data, token, pixels).sound
 
 
 def decode_sound_in_worker(data: np.ndarray, output: np.ndarray, token: int, pixels: int | None, start: float) -> None:
-    """Decode sound in the worker."""
+    """Decode sound into ``output``. Runs in the worker."""
     _opened(data, token, pixels).fill_sound(start, output)
 
 
 def _opened(data: np.ndarray, token: int, pixels: int | None) -> Video:
-    """Return the video, which stays open until another one is requested."""
+    """Return a video; it stays open until another one is requested."""
     if token not in _open_videos:
         _open_videos.clear()
         _open_videos[token] = Video(data, Limits(pixels=pixels))
@@ -575,7 +577,7 @@ def _opened(data: np.ndarray, token: int, pixels: int | None) -> Video:
 
 
 def _frames_of(codec: VideoCodecContext, packets: Iterable[Packet[Any]]) -> Iterator[VideoFrame]:
-    """Yield the frames in packets."""
+    """Yield the frames that packets contain."""
     codec.flush_buffers()
     for packet in packets:
         # At the end of a file, PyAV yields a packet without data.
@@ -585,9 +587,9 @@ def _frames_of(codec: VideoCodecContext, packets: Iterable[Packet[Any]]) -> Iter
 
 
 def _facts_of(stream: VideoStream) -> tuple[object, ...]:
-    """Return the properties of a stream that must be known before it is decoded."""
+    """Return the properties of a stream that must be known before decoding."""
     own = stream.codec_context
-    # H.264 streams may omit by how many frames they are reordered; others do not.
+    # H.264 streams may omit the number of frames by which frames are reordered; other formats do not.
     reordered = own.has_b_frames if own.codec.canonical_name == "h264" else None
     return own.name, own.extradata, own.height, own.width, stream.time_base, stream.start_time, reordered
 
@@ -604,7 +606,7 @@ def _pyav() -> ModuleType:
 
 
 def sound_shape(video: Clip, frames: Sequence[int], limits: Limits) -> tuple[int, int]:
-    """Return the shape (time, channels) of the sound during these frames; (0, 1) if the video has no sound.
+    """Return the shape (time, channels) of the sound during the given frames; (0, 1) if the video has no sound.
 
     Raises:
         LimitError: the sound exceeds the limits.
@@ -619,13 +621,13 @@ def sound_shape(video: Clip, frames: Sequence[int], limits: Limits) -> tuple[int
 
 
 def fill_sound(video: Clip, frames: Sequence[int], output: np.ndarray) -> None:
-    """Decode the sound during these frames to float32 of the shape that :func:`sound_shape` returns."""
+    """Decode the sound during the given frames to float32, of the shape that :func:`sound_shape` returns."""
     if output.size:
         video.fill_sound(span_of(video.times, frames)[0], output)
 
 
 def sound_rate(video: Clip) -> float:
-    """Return the rate of a video's sound, in Hz; 0 if it has none."""
+    """Return the sampling rate of a video's sound, in Hz; 0 if the video has no sound."""
     return 0.0 if video.sound is None else float(video.sound.rate)
 
 
@@ -640,7 +642,9 @@ def fill_frames(
     image_type: DALIImageType = RGB,
     scaling: Scaling | None = None,
 ) -> None:
-    """Write frames to uint8 of shape (n, H, W, C), resized if there is a scaling; those outside the video get the colour ``fill``."""
+    """Write frames to uint8 of shape (n, H, W, C); resize them if ``scaling`` is not None. Frames outside the video get the colour
+    ``fill``.
+    """
     inside, outside = sides(frames)
     if not outside:
         video.fill(frames, output, image_type, scaling)

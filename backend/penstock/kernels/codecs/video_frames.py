@@ -1,4 +1,4 @@
-"""Selection of video frames: by time, at a rate, and replacements for frames outside the video."""
+"""Selection of video frames: by time or at a rate, and replacements for frames outside the video."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-# The frame rate, in frames per second, of a file that does not state one.
+# The frame rate to assume for a file that does not state one, in frames per second.
 USUAL_RATE = 25
 
-# In seconds: times that differ by less are the same, however they were computed.
+# In seconds: times that differ by less than this are treated as equal, as they may have been computed in different ways.
 _SAME_TIME = 1e-6
 
 
 def frames_at(times: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Return the frames shown at the wanted times, int64; the first one before the video, the last one after.
+    """Return the numbers of the frames shown at the wanted times, int64: the first frame before the video begins, the last one after it
+    ends.
 
     Args:
         times: when frames are shown, in seconds, ascending: float64.
@@ -27,7 +28,8 @@ def frames_at(times: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def frames_at_rate(times: np.ndarray, rate: float) -> np.ndarray:
-    """Return the frames shown ``rate`` times a second, int64; the last one is shown as long as the one before it.
+    """Return the numbers of the frames shown at times that are 1 / ``rate`` seconds apart, int64; the last frame is shown as long as the
+    one before it.
 
     Args:
         times: as for :func:`frames_at`.
@@ -46,12 +48,12 @@ def frames_at_rate(times: np.ndarray, rate: float) -> np.ndarray:
 
 
 def span_of(times: np.ndarray, frames: Iterable[int]) -> tuple[float, float]:
-    """Return the time at which the first of the frames appears, and at which the last one disappears, in seconds; the last frame
-    of a video is shown as long as the one before.
+    """Return the times at which the first of some frames appears and the last one disappears, in seconds; the last frame of a video is
+    shown as long as the one before it.
 
     Args:
         times: when frames are shown, in seconds, ascending: float64.
-        frames: their numbers, in any order; those filled with a colour do not count.
+        frames: the numbers of the frames, in any order; frames filled with a colour do not count.
 
     >>> span_of(np.array([0.0, 0.5, 2.0, 2.5]), [2, 1])
     (0.5, 2.5)
@@ -67,7 +69,7 @@ def span_of(times: np.ndarray, frames: Iterable[int]) -> tuple[float, float]:
     return float(times[first]), float(end)
 
 
-# The number of a frame filled with the fill value.
+# The number that stands for a frame filled with the fill value.
 _FILL = -1
 
 
@@ -83,7 +85,7 @@ def _mirrored_at_edge(index: int, count: int) -> int:
     return index if index < count else 2 * count - 2 - index
 
 
-# Replacements for frames outside the video, from the frame's number and the number of frames.
+# Functions that replace frames outside the video, given a frame's number and the number of frames in the video.
 PADDINGS: dict[str, Callable[[int, int], int] | None] = {
     "none": None,
     "": None,
@@ -97,7 +99,7 @@ PADDINGS: dict[str, Callable[[int, int], int] | None] = {
 
 
 def padded(frames: Sequence[int], count: int, mode: str) -> list[int]:
-    """Return frame numbers for a video of ``count`` frames; those outside are replaced according to the mode."""
+    """Return frame numbers for a video of ``count`` frames, in which those outside the video are replaced according to the mode."""
     outside = PADDINGS[mode]
     if outside is None:
         return [frame for frame in frames if 0 <= frame < count]
@@ -105,6 +107,6 @@ def padded(frames: Sequence[int], count: int, mode: str) -> list[int]:
 
 
 def sides(frames: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return the positions of frames of the video, and of those filled with the fill value."""
+    """Return the positions of frames that are in the video, and of frames filled with the fill value."""
     outside = [place for place, frame in enumerate(frames) if frame == _FILL]
     return [place for place, frame in enumerate(frames) if frame != _FILL], outside

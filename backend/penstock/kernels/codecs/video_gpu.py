@@ -1,7 +1,7 @@
-"""Decodes frames of video on NVIDIA's video engine (NVDEC), through FFmpeg, and converts their colours on the GPU.
+"""Decodes video frames on NVIDIA's video engine (NVDEC), through FFmpeg, and converts their colours on the GPU.
 
-The engine decodes H.264, HEVC, VP8, VP9, AV1, MPEG-1, 2 and 4, VC-1 and MJPEG in the profiles that it supports; FFmpeg
-decodes other files on the CPU, and their planes are uploaded. Either way the same kernel makes the pixels.
+The engine decodes H.264, HEVC, VP8, VP9, AV1, MPEG-1, 2 and 4, VC-1 and MJPEG in the profiles that it supports; FFmpeg decodes other files
+on the CPU, and the planes are uploaded. In both cases, the same kernel converts planes to pixels.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
 _COLOURS: Final = {RGB: Colours.RGB, GRAY: Colours.GREY, YCbCr: Colours.YCBCR}
-# The engine's formats: the type of their values (of 16 bits the upper ones are used), whether u and v alternate in one
-# plane, whether chroma is halved.
+# The engine's formats: the type of the planes' values (of 16 bits, the upper ones are used), whether u and v alternate in one
+# plane, and whether chroma is halved.
 _SURFACES: Final[dict[str, tuple[np.dtype, bool, bool]]] = {
     "nv12": (np.dtype(np.uint8), True, True),
     "p010le": (np.dtype(np.uint16), True, True),
@@ -41,17 +41,17 @@ _SURFACES: Final[dict[str, tuple[np.dtype, bool, bool]]] = {
     "yuv444p": (np.dtype(np.uint8), False, False),
     "yuv444p16le": (np.dtype(np.uint16), False, False),
 }
-# Frames that are converted by one launch; each is in memory until then.
+# The number of frames that are converted by one launch; they stay in memory until then.
 _FRAMES_PER_LAUNCH: Final = 16
 
 
 class DecodingOnGpu:
-    """The stream on which worker threads decode and convert, between a pipeline's earlier and later work.
+    """The stream on which worker threads decode and convert frames, after a pipeline's earlier and before its later work.
 
-    FFmpeg works on the device's default stream, so frames are converted there: then the memory of a frame may be
-    released as soon as the conversion is launched.
+    FFmpeg works on the device's default stream, so frames are converted on that stream, too: the memory of a frame may then be released as
+    soon as the conversion is launched.
 
-    Create it while the device and the pipeline's stream are the current ones.
+    Create an instance while the device and the pipeline's stream are the current ones.
 
     Attributes:
         device: number of the GPU.
@@ -62,7 +62,7 @@ class DecodingOnGpu:
         self._cuda = cuda
         self.device: int = cuda.Device().id
         self._outer = cuda.get_current_stream()
-        # Outputs may be in memory that the pipeline's earlier work still uses.
+        # Outputs may be in memory that the pipeline's earlier work still uses, so decoding waits for that work.
         cuda.Stream.null.wait_event(self._recorded(self._outer))
 
     def _recorded(self, stream: Any) -> Any:
@@ -70,7 +70,7 @@ class DecodingOnGpu:
 
     @contextmanager
     def on_thread(self) -> Iterator[None]:
-        """Make the device and the stream the current ones of a worker thread while the context lasts."""
+        """Make the device and the stream the current ones of a worker thread inside the context."""
         with self._cuda.Device(self.device), self._cuda.Stream.null:
             yield
 
@@ -87,15 +87,15 @@ def fill_on_gpu(
     image_type: DALIImageType = RGB,
     factor: float = 1.0,
 ) -> None:
-    """Decode frames to memory on the GPU, on the current stream.
+    """Decode frames to GPU memory, on the current stream.
 
     Args:
-        video: opened for this device, or in a worker process.
-        frames: their numbers, as returned by ``padded``.
-        fill: colour of frames outside the video.
+        video: a video that was opened for this device or in a worker process.
+        frames: the numbers of the frames, as returned by ``padded``.
+        fill: the colour of frames outside the video.
         output: the array to fill, of shape (n, H, W, C), uint8 or float32.
         image_type: one of :data:`penstock.kernels.codecs.video_pixels.IMAGE_TYPES`.
-        factor: the factor for values of float32.
+        factor: the factor that float32 values are multiplied by.
     """
     inside, outside = sides(frames)
     wanted = [frames[place] for place in inside]
@@ -115,7 +115,7 @@ def fill_on_gpu(
 
 
 class _Conversion:
-    """Frames that wait to be converted together.
+    """Frames that are collected to be converted together.
 
     Args:
         output, image_type, factor: see :func:`fill_on_gpu`.
@@ -126,7 +126,7 @@ class _Conversion:
         self._frames: list[tuple[VideoFrame, list[int]]] = []
 
     def add(self, frame: VideoFrame, places: list[int]) -> None:
-        """Add a frame, and its target in the output."""
+        """Add a frame, and its positions in the output."""
         self._frames.append((frame, places))
         if len(self._frames) >= _FRAMES_PER_LAUNCH:
             self.launch()
@@ -155,7 +155,7 @@ class _Conversion:
         return Located(self._output.address + place * math.prod(shape) * kind.itemsize, shape, kind, self._output)
 
     def _write(self, frame: VideoFrame, places: Sequence[int]) -> None:
-        """Convert a frame of any format on the CPU."""
+        """Convert a frame of any format on the CPU, and copy it to these positions of the output."""
         pixels = np.empty((frame.height, frame.width, channels_of(self._image_type)), np.uint8)
         write_pixels(frame, self._image_type, pixels)
         values = pixels if self._output.dtype == np.uint8 else pixels * np.float32(self._factor)
@@ -163,12 +163,12 @@ class _Conversion:
             self._target(place).array()[...] = require_cupy().asarray(values)
 
 
-# The type of a frame's values, the frame without a target, and the owner of its memory.
+# The type of a frame's values, the planes without a target, and the owner of their memory.
 _Found = tuple[np.dtype, Planes, object]
 
 
 def _on_engine(frame: VideoFrame, factor: float) -> _Found | None:
-    """Return the planes of a frame from the engine; None for other frames."""
+    """Return the planes of a frame that is in the engine's memory; None for other frames."""
     if frame.format.name != "cuda" or (sw_format := frame.sw_format) is None or sw_format.name not in _SURFACES:
         return None
     stored, alternates, halved = _SURFACES[sw_format.name]
@@ -196,7 +196,7 @@ def _on_engine(frame: VideoFrame, factor: float) -> _Found | None:
 
 
 def _uploaded(frame: VideoFrame, factor: float) -> _Found | None:
-    """Return the planes of a frame in host memory, copied to the GPU; None for other pixel formats."""
+    """Copy the planes of a frame from host memory to the GPU and return them; None for other pixel formats."""
     if not has_halved_planes(frame):
         return None
     luma, u, v = upload(planes_of(frame))

@@ -1,4 +1,4 @@
-"""The pixels of decoded frames of video, on the CPU: RGB, grey, or YCbCr."""
+"""Conversion of decoded video frames to pixels on the CPU: RGB, grey, or YCbCr."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ FILTERS = ("area", "bicublin", "bicubic", "bilinear", "fast_bilinear", "gauss", 
 """The filters of FFmpeg's scaler, swscale, by its names."""
 
 IMAGE_TYPES = (RGB, GRAY, YCbCr)
-"""The colour spaces that frames are converted to."""
+"""The colour spaces to which frames can be converted."""
 
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
-# Formats of planes with halved chroma, and the factor that brings their values to a scale of 0 to 255.
+# Pixel formats with halved planes of chroma, and the factor that scales the planes' values to the range from 0 to 255.
 _HALVED = {"yuv420p": 1.0, "yuvj420p": 1.0, "yuv420p10le": 1 / 4, "yuv420p12le": 1 / 16}
 
 
-# By default, PyAV from this version on converts each frame on as many threads as there are cores.
+# From this version on, PyAV by default converts each frame on as many threads as there are cores.
 _FIRST_PYAV_WITH_SCALER_THREADS = 17
 
 
@@ -33,7 +33,7 @@ class Scaling:
     """A size to which swscale resizes frames while it converts them to RGB.
 
     Attributes:
-        height, width: of the results, in pixels.
+        height, width: the size of the results, in pixels.
         filter: one of :data:`FILTERS`.
     """
 
@@ -43,7 +43,7 @@ class Scaling:
 
 
 class FrameScaler:
-    """Resizes frames and converts them to RGB by swscale, whose tables are computed once for each format and size."""
+    """Resizes frames and converts them to RGB with swscale, whose tables are computed only once for each format and size."""
 
     def __init__(self, scaling: Scaling) -> None:
         from av.video.reformatter import VideoReformatter
@@ -57,13 +57,13 @@ class FrameScaler:
         }
 
     def write(self, frame: VideoFrame, output: np.ndarray) -> None:
-        """Write a resized frame to uint8 of shape (H, W, 3)."""
+        """Resize a frame, and write it to uint8 of shape (H, W, 3)."""
         output[...] = self._reformatter.reformat(frame, **self._options, **_on_this_thread()).to_ndarray()
 
 
 @functools.cache
 def _on_this_thread() -> dict[str, Any]:
-    """Return the options with which PyAV converts frames on the calling thread, as all versions before 17 do."""
+    """Return the options that make PyAV convert frames on the calling thread, as all versions before 17 do."""
     import av
 
     return {"threads": 1} if int(av.__version__.partition(".")[0]) >= _FIRST_PYAV_WITH_SCALER_THREADS else {}
@@ -75,24 +75,24 @@ def channels_of(image_type: DALIImageType) -> int:
 
 
 def check_image_type(image_type: DALIImageType) -> None:
-    """Raise ValueError for colour spaces that frames are not converted to."""
+    """Raise ValueError for colour spaces to which frames cannot be converted."""
     if image_type not in IMAGE_TYPES:
         raise ValueError(f"Unsupported image_type: {image_type}. Frames of videos can be RGB, GRAY or YCbCr")
 
 
 def is_full_range(frame: VideoFrame) -> bool:
-    """Return whether luma is from 0 to 255, not from 16 to 235 (chroma: 240)."""
+    """Return whether luma and chroma range from 0 to 255; otherwise luma ranges from 16 to 235, and chroma from 16 to 240."""
     return frame.color_range == _FULL_RANGE or frame.format.name.startswith("yuvj")
 
 
 def has_halved_planes(frame: VideoFrame) -> bool:
-    """Return whether a frame consists of planes of luma and halved chroma in host memory, and has even sides."""
+    """Return whether a frame is in host memory, has planes of luma and halved chroma, and an even height and width."""
     return frame.format.name in _HALVED and frame.height % 2 == frame.width % 2 == 0
 
 
 def planes_of(frame: VideoFrame) -> list[np.ndarray]:
-    """Return the planes of luma and chroma of a frame with halved planes, uint8 or uint16 of shape (rows, columns); views, as rows
-    may be longer in memory.
+    """Return views of the planes of luma and chroma of a frame with halved planes, uint8 or uint16 of shape (rows, columns); rows may be
+    padded in memory.
     """
     kind = np.dtype(np.uint8 if unit_of(frame) == 1 else np.uint16)
     return [
@@ -104,19 +104,19 @@ def planes_of(frame: VideoFrame) -> list[np.ndarray]:
 
 
 def unit_of(frame: VideoFrame) -> float:
-    """Return the factor that brings the values of a frame with halved planes to a scale of 0 to 255."""
+    """Return the factor that scales the values of a frame with halved planes to the range from 0 to 255."""
     return _HALVED[frame.format.name]
 
 
 def write_pixels(frame: VideoFrame, image_type: DALIImageType, output: np.ndarray) -> None:
-    """Convert a frame in host memory.
+    """Convert a frame in host memory to pixels.
 
-    Planes of halved chroma are converted by BT.601 whatever the file says, as DALI does; FFmpeg converts other frames.
+    Frames with halved planes are converted by BT.601, whatever the file says, as DALI does; FFmpeg converts other frames.
 
     Args:
         frame: the frame as decoded.
         image_type: one of :data:`IMAGE_TYPES`. YCbCr is in studio range.
-        output: filled; uint8 of shape (H, W, C), contiguous.
+        output: the array to fill, uint8 of shape (H, W, C), contiguous.
     """
     if not has_halved_planes(frame):
         rgb = frame.to_ndarray(format="rgb24", **_on_this_thread())

@@ -11,15 +11,15 @@ import numpy as np
 if TYPE_CHECKING:
     from av.audio.frame import AudioFrame
 
-# Decoding begins this many seconds early: a frame of sound depends on earlier ones (Opus on 80 ms, MP3 on some frames).
+# Decoding begins this many seconds early, as a frame of sound depends on earlier ones: in Opus on 80 ms, in MP3 on several frames.
 _PREROLL_SECONDS = 0.5
-# In units of the file's time: consecutive frames whose times leave a smaller gap, or overlap by less, count as
-# contiguous.
+# In units of the file's time: consecutive frames are treated as contiguous if their times leave a smaller gap, or overlap by
+# less.
 _MAX_GAP_TICKS = 2
 
 
 class SoundFormat(NamedTuple):
-    """The sound of a video.
+    """The format of a video's sound.
 
     Attributes:
         rate: the sampling rate, in Hz.
@@ -31,11 +31,11 @@ class SoundFormat(NamedTuple):
 
 
 class SoundTrack:
-    """The first stream of sound in an open file, which nothing else reads.
+    """The first audio stream of an open file, which nothing else may read.
 
     Args:
         container: PyAV's container.
-        origin: when the first frame is shown, in seconds of the file's time.
+        origin: when the first video frame is shown, in seconds of the file's time.
 
     Attributes:
         format: the format of the decoded sound.
@@ -48,11 +48,11 @@ class SoundTrack:
         self.format = SoundFormat(codec.sample_rate, codec.channels)
 
     def fill(self, start: float, output: np.ndarray) -> None:
-        """Decode the sound from a time on, in seconds from the first frame; silence where there is none.
+        """Decode the sound from a time on; where there is none, write silence.
 
         Args:
-            start: the start time, in seconds.
-            output: filled; float32 of shape (time, channels), from -1 to 1.
+            start: the start time, in seconds after the first video frame.
+            output: the array to fill, float32 of shape (time, channels), from -1 to 1.
         """
         output[...] = 0
         begin = round(start * self.format.rate)
@@ -67,8 +67,8 @@ class SoundTrack:
             output[max(first, 0) :][: len(part)] = part
 
     def _placed(self, start: float) -> Iterator[tuple[int, AudioFrame]]:
-        """Yield frames from before ``start`` on, each with the number of its first sample, counted from the first
-        picture.
+        """Yield frames of sound that cover the time from ``start`` on, each with the number of its first sample, counted from the first
+        video frame.
         """
         unit = float(self._stream.time_base)
         early = math.floor((start + self._origin - _PREROLL_SECONDS) / unit)
@@ -92,7 +92,7 @@ def has_sound(container: Any) -> bool:
 
 
 def _values(frame: AudioFrame) -> np.ndarray:
-    """Return a frame's values from -1 to 1, as float32 of shape (samples, channels)."""
+    """Return a frame's values, scaled to the range from -1 to 1, as float32 of shape (samples, channels)."""
     stored: np.ndarray = frame.to_ndarray()
     stored = stored.T if frame.format.is_planar else stored.reshape(frame.samples, -1)
     if stored.dtype.kind == "f":

@@ -1,4 +1,4 @@
-"""The worker processes of :class:`~penstock.kernels.codecs.worker_pool.DecoderPool`."""
+"""The code that worker processes of :class:`~penstock.kernels.codecs.worker_pool.DecoderPool` run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from penstock.kernels.codecs.worker_pool import LENGTH, WorkerStartError
 
-# The function of each task: `function(data, output, **arguments)` returns the answer.
+# The function that runs each task: `function(data, output, **arguments)` returns the answer.
 _TASKS = {
     "read_image_header": "penstock.kernels.codecs.image_worker:read_header_in_worker",
     "decode_image": "penstock.kernels.codecs.image_worker:decode_in_worker",
@@ -32,9 +32,9 @@ _TASKS = {
     "decode_sound": "penstock.kernels.codecs.video:decode_sound_in_worker",
 }
 _NO_NEW_PRIVILEGES = 38
-# Memory that a decoder may use: a base, and more for each byte of data.
+# The memory that a decoder may use by default: a base, and more for each byte of encoded data.
 _MEMORY, _MEMORY_PER_BYTE = 1 << 30, 16
-# Added to that, or to the estimate in the request: memory for code and threads.
+# Added to that limit, or to the estimate in the request, for code and threads.
 _CODE_AND_THREAD_BYTES = 256 << 20
 _MAX_FILES = 4
 
@@ -44,7 +44,7 @@ def main(channel: int, lifeline: int) -> None:
 
     Args:
         channel: file descriptor of the socket.
-        lifeline: file descriptor of a pipe that is closed when the parent ends.
+        lifeline: file descriptor of a pipe whose other end is closed when the parent ends.
     """
     _end_with_parent(lifeline)
     _give_up_privileges()
@@ -60,27 +60,27 @@ def main(channel: int, lifeline: int) -> None:
                 os.close(file)
         except OSError as error:
             _send(connection, _failure(f"The process to decode in has no memory to share: {error}"))
-            return  # the parent drops it
+            return  # the parent has closed the socket
         _send(connection, _answer(request, memory))
 
 
 def _end_with_parent(lifeline: int) -> None:
-    """Make the kernel end this process with its parent, whatever it is doing."""
+    """Make the kernel end this process when its parent ends, whatever this process is doing."""
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
     if select.select([lifeline], [], [], 0)[0]:
-        os._exit(1)  # private: documented, and without a public name
+        os._exit(1)  # a private name, but documented; there is no public one
 
 
 def _give_up_privileges() -> None:
     ctypes.CDLL(None).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # If memory runs out, the worker should be killed rather than its parent.
+    # If the machine runs out of memory, the kernel should kill the worker rather than its parent.
     Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def _failure(message: str) -> dict[str, object]:
-    """Return the answer of a process that cannot work, whatever the data."""
+    """Return the answer of a process that cannot work, whatever the data are."""
     return {"error": WorkerStartError.__name__, "message": message}
 
 
@@ -108,7 +108,7 @@ def _answer(request: dict[str, Any], memory: np.ndarray) -> dict[str, object]:
             "message": f"Decoding takes more than the {allowed} bytes that its header suggests",
         }
     except Exception as error:
-        # The data is in memory: only the system has error numbers. A library's complaint about the data has none.
+        # The data are in memory, so an error with an error number comes from the system; a library's complaint about the data has none.
         if isinstance(error, OSError) and error.errno is not None:
             return _failure(str(error))
         return {"error": type(error).__name__, "message": str(error)[:10_000]}
@@ -121,7 +121,7 @@ def _function(task: str) -> Callable[..., object]:
 
 
 def _limit_memory(size: int) -> None:
-    """Make the process, rather than the machine, run out of memory if a decoder takes ``size`` bytes more."""
+    """Limit this process to ``size`` bytes more than it uses now, so that a decoder cannot exhaust the machine's memory."""
     used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     most = resource.getrlimit(resource.RLIMIT_DATA)[1]
     wanted = used + size
@@ -140,7 +140,7 @@ def _read(connection: socket.socket, size: int) -> bytes:
     while len(parts) < size:
         part = connection.recv(size - len(parts))
         if not part:
-            os._exit(0)  # private: documented, and without a public name
+            os._exit(0)  # a private name, but documented; there is no public one
         parts += part
     return bytes(parts)
 

@@ -1,12 +1,12 @@
 """Worker processes for decoding data that may crash the decoder.
 
-A worker runs one task at a time: a few lines of JSON over a socket, with the encoded and decoded bytes in shared
-memory. If it dies or takes too long, that is the error of one sample, and the next task gets a fresh worker. A worker's
-answers are trusted as numbers and pixels, not further.
+A worker runs one task at a time. Requests and answers are lines of JSON over a socket; encoded and decoded bytes are in shared memory. If a
+worker dies or takes too long, only one sample fails, and the next task gets a fresh worker. Answers are used only as numbers and pixels, as
+workers are not trusted.
 
-The memory is anonymous (``memfd_create``), so it disappears with the processes, whichever dies first; the kernel ends a
-worker whose parent dies (``O_ASYNC``), even inside a library. Workers are started by a fresh interpreter, not by
-``fork``, which is not safe with other threads running.
+The memory is anonymous (``memfd_create``), so it is released when both processes have ended, whichever dies first. The kernel ends a worker
+whose parent dies (``O_ASYNC``), even inside a library. Workers are started with a fresh interpreter, not with ``fork``, which is not safe
+while other threads run.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ from penstock.errors import DecoderDiedError, DecoderTimeoutError, PenstockError
 
 LENGTH = struct.Struct("<I")
 _STARTING_SECONDS = 60.0
-# The smallest time limit of a decoder, which is longer for large data.
+# The shortest time limit of a task, in seconds, and the rate by which the limit grows for large data.
 _SECONDS, _BYTES_PER_SECOND = 30.0, 4 << 20
 _MAX_ANSWER_BYTES = 1 << 20
-# Memory is reserved in powers of two, and released once a task needs less than a quarter of it.
+# Memory is reserved in powers of two, and released when a task needs less than a quarter of it.
 _MIN_MEMORY, _LARGE_MEMORY = 1 << 20, 64 << 20
-# A worker that shared more memory is ended after its task: starting another takes less time than decoding this much.
+# A worker that has shared more memory than this is ended after its task, as starting another one takes less time than decoding that
+# much.
 _MAX_KEPT_MEMORY = 256 << 20
 _ALIGNMENT = 64
-# No GPU. Keep the last image's memory for the next one: page faults took longer than decoding some images.
+# Workers see no GPU. They retain the last image's memory for the next one, as page faults took longer than decoding some images.
 _ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "",
     "MALLOC_TRIM_THRESHOLD_": str(128 << 20),
@@ -57,16 +58,16 @@ class WorkerStartError(PenstockError):
 
 
 class DecoderPool:
-    """A few decoding processes, each started when first needed.
+    """A few decoding processes, each of which is started when it is first needed.
 
     Args:
         most: the largest number of concurrent tasks.
-        seconds: timeout of a task; longer for large data.
+        seconds: the time limit of a task, which is longer for large data.
 
     Attributes:
-        decodes: finished tasks, successful or not.
-        deaths: workers that died, including timeouts.
-        timeouts: workers that took too long.
+        decodes: the number of finished tasks, successful or not.
+        deaths: the number of workers that died, including timeouts.
+        timeouts: the number of workers that took too long.
     """
 
     def __init__(self, most: int, seconds: float = _SECONDS) -> None:
@@ -91,12 +92,12 @@ class DecoderPool:
         """Run a task in a worker, and wait for it.
 
         Args:
-            task: its name in the worker.
-            kind: the format, for messages.
+            task: the task's name in the worker.
+            kind: the name of the format in error messages.
             data: the encoded bytes, uint8 of shape (n,).
-            arguments: further arguments; JSON-able.
-            output: memory that the task fills, if it does.
-            memory: the bytes that the task may allocate, besides data and output; None: the default limit.
+            arguments: further arguments, which must be serializable as JSON.
+            output: the array that the task fills; None: it fills none.
+            memory: the number of bytes that the task may allocate, besides data and output; None: the default limit.
 
         Returns:
             The task's answer, as JSON.
@@ -104,7 +105,7 @@ class DecoderPool:
         Raises:
             DecoderDiedError: the worker died.
             DecoderTimeoutError: the task took too long.
-            PenstockError: raised by the task itself.
+            PenstockError: the task itself raised it.
         """
         with self._places:
             worker = self._take()
@@ -135,7 +136,7 @@ class DecoderPool:
         return answer.get("result")
 
     def close(self) -> None:
-        """End the workers; running tasks fail."""
+        """End the workers; tasks that are running fail."""
         if os.getpid() != self._owner:
             return  # A forked copy of the owner must not end the owner's workers.
         with self._lock:
@@ -146,7 +147,7 @@ class DecoderPool:
         for worker in idle:
             worker.close()
         for worker in busy:
-            # The waiting thread closes the connection.
+            # The thread that waits for this worker closes the connection.
             worker.kill()
 
     def pids(self) -> list[int]:
@@ -188,11 +189,11 @@ class DecoderPool:
 
 
 class _WorkerGone(Exception):
-    """The worker's end of the socket is closed, or its answer is invalid."""
+    """The worker has closed its end of the socket, or sent an invalid answer."""
 
 
 class _Worker:
-    """A worker process, from its parent's point of view."""
+    """A worker process, as its parent sees it."""
 
     def __init__(self) -> None:
         self._memory: _SharedMemory | None = None
@@ -246,7 +247,7 @@ class _Worker:
         memory: int | None,
         seconds: float,
     ) -> dict[str, Any]:
-        """Return the worker's answer; ``output`` is filled if it succeeded."""
+        """Send a task to the worker and return the answer; fill ``output`` if the task succeeded."""
         deadline = time.monotonic() + seconds
         start = -(-data.size // _ALIGNMENT) * _ALIGNMENT
         size = start + (0 if output is None else output.nbytes)
@@ -268,7 +269,7 @@ class _Worker:
         return answer
 
     def _provide(self, size: int) -> bool:
-        """Ensure that shared memory of that size exists; return whether it is new."""
+        """Ensure that there are at least ``size`` bytes of shared memory; return whether they are new."""
         held = self._memory
         if held is not None and size <= held.size and not (held.size > _LARGE_MEMORY and 4 * size < held.size):
             return False
@@ -283,7 +284,7 @@ class _Worker:
         try:
             packed = memoryview(LENGTH.pack(len(message)) + message)
             sent = socket.send_fds(self._socket, [packed], files)
-            # Only if there is data to send: sending fails if the worker has already answered and ended.
+            # Send only if there is data left: sending fails if the worker has already answered and ended.
             if sent < len(packed):
                 self._socket.sendall(packed[sent:])
         except OSError as error:
@@ -328,7 +329,7 @@ class _Worker:
         return f"its process was ended by the signal {-code}"
 
     def kill(self) -> None:
-        """End the process, so that whoever waits for an answer is woken."""
+        """End the process, so that the thread that waits for an answer wakes up."""
         self._process.kill()
 
     def close(self) -> None:
@@ -344,9 +345,9 @@ class _Worker:
 
 
 class _SharedMemory:
-    """Anonymous memory, shared with another process by its file descriptor.
+    """Anonymous memory that is shared with another process by its file descriptor.
 
-    Sealed against shrinking by the other process: a read beyond the end of a file is fatal.
+    It is sealed, so that the other process cannot shrink it: reading beyond the end of a file would kill this process.
     """
 
     def __init__(self, size: int) -> None:
@@ -361,13 +362,13 @@ class _SharedMemory:
             raise
 
     def close(self) -> None:
-        """Release it; the mapping ends with its last view."""
+        """Release the memory; the mapping ends with the last view of it."""
         del self.view
         os.close(self.file)
 
 
 def _raised(kind: str, message: str) -> Exception:
-    """Return the error reported by a worker."""
+    """Return the exception that a worker reported."""
     from penstock.errors import LimitError
     from penstock.kernels.codecs.headers.audio import CorruptRecordingError
     from penstock.kernels.codecs.headers.video import CorruptVideoError
@@ -382,13 +383,13 @@ def _raised(kind: str, message: str) -> Exception:
 
 
 def _search_path() -> list[str]:
-    """Return the module search path of this process, starting with this package."""
+    """Return the module search path of this process, with the folder of this package first."""
     package = Path(__file__).parents[3]
     return [str(package), *(os.path.abspath(path) for path in sys.path)]
 
 
 def _interpreter() -> str:
-    """Return an interpreter of this Python's version; if Python is embedded, the running program is not one."""
+    """Return an interpreter of this Python's version; if Python is embedded, the running program is not an interpreter."""
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     if Path(sys.executable or "").name.startswith("python"):
         return sys.executable

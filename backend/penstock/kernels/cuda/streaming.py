@@ -81,7 +81,7 @@ class StreamedBatch:
             place.copy_from_host_async(source.ctypes.data, source.nbytes, self._through.stream)
 
     def finish(self) -> TensorListGPU:
-        """Return the batch. Work queued on the current stream from then on runs after all copies and all computation of samples on the GPU."""
+        """Return the batch. Later work on the current stream runs after all copies and all computation of samples on the GPU."""
         for pinned in self._pinned:
             self._staging.give_back(pinned, self._through.stream)
         if self._pinned:

@@ -102,7 +102,7 @@ class FilterTables(NamedTuple):
 
     @classmethod
     def planned(cls, vertical: AxisPlans, horizontal: AxisPlans, copied: int) -> FilterTables:
-        """Plan the tables for a vertical and a horizontal plan of each image; ``copied``: the number of floats to put before the weights."""
+        """Plan the tables for the vertical and horizontal plans of images; ``copied``: the number of floats to put before the weights."""
         rows = blank_tables(len(vertical.kinds))
         antialias = vertical.antialias, horizontal.antialias
         counts = plan_tables(rows, _columns(vertical), _columns(horizontal), antialias, *known_filters(), copied)

@@ -1,4 +1,4 @@
-"""JPEGs decoded by nvImageCodec, above all by the GPU's JPEG engine, on threads that need no GIL."""
+"""JPEGs that nvImageCodec decodes, mostly on the GPU's JPEG engine, on threads that need no GIL."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from penstock.tensors.streams import follow
 
 
 class EngineDecoder:
-    """Decodes JPEGs by nvImageCodec's C API.
+    """Decodes JPEGs with nvImageCodec's C API.
 
     Args:
         settings: the operator's decode settings.
-        turns: the library's decoders.
-        num_threads: CPU threads that may work for it.
-        kernels: the operator's decoder by our kernels, if it has one.
+        turns: nvImageCodec's decoders.
+        num_threads: the number of CPU threads that this decoder may use.
+        kernels: the operator's decoder that uses our kernels, if the operator has one.
 
     Attributes:
-        batches_ahead: how many batches like the last are worth beginning in addition to those already in flight.
+        batches_ahead: how many more batches like the last one are worth beginning, in addition to those in flight.
     """
 
     def __init__(self, settings: DecodeSettings, turns: Turns, num_threads: int, kernels: KernelDecoder | None) -> None:
@@ -34,11 +34,11 @@ class EngineDecoder:
 
     @functools.cached_property
     def _kernels(self) -> KernelDecoder:
-        """The decoder of images that the engine failed to decode; works on the engine's streams."""
+        """The decoder for images that the engine failed to decode; it uses the engine's streams."""
         return self._known_kernels or KernelDecoder(self._settings, self._num_threads, turns=0)
 
     def submit(self, pending: PendingDecode, request: JpegRequest) -> Sequence[int]:
-        """Begin to decode JPEGs, in the order of CuPy's current stream; there are none that another decoder has to decode."""
+        """Begin to decode JPEGs, in the order of CuPy's current stream. Return an empty sequence, as none are left for another decoder."""
         assert self._settings.pixel_format is not None
         decoder, stream, event = self._turns.next(len(request), request.pixels)
         self.batches_ahead = self._turns.idle
@@ -52,7 +52,7 @@ class EngineDecoder:
         return ()
 
     def collect(self, pending: PendingDecode, part: JpegPart) -> Sequence[Any]:
-        """Wait for a part; see :meth:`penstock.kernels.codecs.gpu.pending.Decoder.collect`.
+        """Wait for the images of a part; see :meth:`penstock.kernels.codecs.gpu.pending.Decoder.collect`.
 
         Our kernels decode the baseline JPEGs that the engine failed to decode.
         """

@@ -1,4 +1,4 @@
-"""Images decoded on the CPU and copied to the GPU: formats that no decoder of a GPU supports, and damaged files."""
+"""Images that are decoded on the CPU and copied to the GPU: formats that no GPU decoder supports, and damaged files."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _ALIGNMENT = 256
 
 @dataclass(slots=True)
 class _HostPart(DecodedPart):
-    """Images that are decoded in the host's memory.
+    """Images that are decoded into host memory.
 
     Attributes:
         block: the pixels of all images.
         starts: the offset of each image's pixels in the block, in bytes.
-        errors: the errors of images that failed, by their positions.
+        errors: the errors of images that failed, by their numbers in the batch.
     """
 
     block: np.ndarray
@@ -39,7 +39,7 @@ class _HostPart(DecodedPart):
 
 
 class HostDecoder:
-    """Decodes images on the CPU: ordinary JPEGs in one call, others image by image, so that one that fails does so alone.
+    """Decodes images on the CPU: ordinary JPEGs in one call, others one by one, so that a failure affects only one image.
 
     Args:
         settings: the operator's decode settings.
@@ -72,7 +72,7 @@ class HostDecoder:
         return _HostPart(self, indices, block, starts, errors)
 
     def _decode_jpegs(self, jobs: Jobs, indices: Sequence[int], places: np.ndarray, host: HostResources) -> list[int]:
-        """Decode the ordinary JPEGs among images to these addresses; return the positions of the other images."""
+        """Decode the ordinary JPEGs among the images to the addresses ``places``; return the positions of the images that are left."""
         settings, headers = self._settings, jobs.headers
         everything = list(range(len(indices)))
         if settings.pixel_format is None or not settings.takes_bytes or settings.fast_idct:
@@ -97,7 +97,7 @@ class HostDecoder:
         return np.delete(everything, rows[decoded]).tolist()
 
     def collect(self, pending: PendingDecode, part: _HostPart) -> Sequence[Any]:
-        """Copy the images of a part to the GPU at once; see :meth:`penstock.kernels.codecs.gpu.pending.Decoder.collect`."""
+        """Copy the images of a part to the GPU in one transfer; see :meth:`penstock.kernels.codecs.gpu.pending.Decoder.collect`."""
         memory = transfers().upload(HostBlocks.of_arrays([part.block])) if part.block.size else None
         images: list[Any] = []
         for index, start in zip(part.taken, part.starts):

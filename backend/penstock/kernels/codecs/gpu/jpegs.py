@@ -1,4 +1,4 @@
-"""JPEGs of a batch that one decoder decodes together, and the GPU memory for their pixels."""
+"""JPEGs of a batch that are decoded together, and the GPU memory for their pixels."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _BITS_OF_JPEG, _BYTES = 8, np.dtype(np.uint8)
 
 
 def is_ordinary_jpeg(header: ImageHeader) -> bool:
-    """Return whether an image is a JPEG in grey or colours, and may be decoded in this process."""
+    """Return whether an image is a grey or colour JPEG that may be decoded in this process."""
     return header.format == "jpeg" and header.channels in (1, 3) and not header.isolated
 
 
 @dataclass(slots=True)
 class JpegRequest:
-    """JPEGs of a batch to decode together to the settings' pixel format, as stored.
+    """JPEGs of a batch to decode together, as stored, to the pixel format of the settings.
 
     Attributes:
         settings: the decode settings.
@@ -42,12 +42,12 @@ class JpegRequest:
         taken: the positions of this request's images among ``jobs``.
         files: the files of these images.
         sizes: heights and widths as stored, int64 of shape (images, 2).
-        regions: top, left, bottom and right of the regions to decode, as stored, int64 of shape (images, 4); None: whole images.
+        regions: top, left, bottom and right of the regions to decode, in the stored image, int64 of shape (images, 4); None: whole images.
         upright: whether all images are stored upright.
-        offsets: the offset of each image's pixels in a block of memory for all of them, in bytes.
-        room: the size of this memory, in bytes.
-        records: an :data:`~penstock.core.codecs.ENCODED_IMAGE` for each, whose outputs are the offsets; None: not made yet.
-        reading: the reading of the files' headers for our kernels, in progress; None: not begun yet.
+        offsets: the offset of each image's pixels, in bytes, in one block of memory for all images.
+        room: the size of this block, in bytes.
+        records: an :data:`~penstock.core.codecs.ENCODED_IMAGE` for each image, with its offset as output address; None: not made yet.
+        reading: the headers that threads are reading from the files for our kernels; None: not begun yet.
     """
 
     settings: DecodeSettings
@@ -64,7 +64,7 @@ class JpegRequest:
 
     @classmethod
     def of_jobs(cls, settings: DecodeSettings, jobs: Jobs, taken: Sequence[int]) -> JpegRequest:
-        """Return the request for some images of a batch."""
+        """Make the request for some images of a batch."""
         headers, adjust = jobs.headers, settings.adjust_orientation
         if isinstance(headers, JpegHeaders):
             sizes = headers.sizes[taken]
@@ -78,8 +78,8 @@ class JpegRequest:
 
     @classmethod
     def of_ordinary(cls, settings: DecodeSettings, files: EncodedFiles, decoding: Decoding) -> JpegRequest | None:
-        """Return the request for a batch of files that are all ordinary JPEGs, whole, and stored upright, without Python
-        looking at each; None if one of them is of another kind, or decoded elsewhere.
+        """Make the request for a batch of files, without inspecting each in Python, if all of them are ordinary JPEGs that are decoded
+        whole in this process, and stored upright; otherwise return None.
         """
         pixels, limits, count = settings.pixel_format, decoding.limits, len(files.sizes)
         if pixels is None or not settings.takes_bytes or not count:
@@ -103,17 +103,17 @@ class JpegRequest:
 
     @property
     def pixels(self) -> int:
-        """The pixels of all images, which decoders read as a whole, whatever the regions."""
+        """The total number of pixels of all images, which decoders read as a whole even if only regions are needed."""
         return int(self.sizes[:, 0] @ self.sizes[:, 1])
 
     @property
     def extents(self) -> np.ndarray:
-        """Heights and widths of the regions to decode, as stored."""
+        """Heights and widths of the regions to decode, in the stored images."""
         return self.sizes if self.regions is None else self.regions[:, 2:] - self.regions[:, :2]
 
     @property
     def windows(self) -> np.ndarray:
-        """Top, left, height and width of the regions to decode, as stored, int64 of shape (images, 4)."""
+        """Top, left, height and width of the regions to decode, in the stored images, int64 of shape (images, 4)."""
         windows = np.zeros((len(self), 4), np.int64)
         windows[:, 2:] = self.extents
         if self.regions is not None:
@@ -121,7 +121,7 @@ class JpegRequest:
         return windows
 
     def records_at(self, outputs: np.ndarray) -> np.ndarray:
-        """Return an :data:`~penstock.core.codecs.ENCODED_IMAGE` for each image, decoded to these addresses."""
+        """Return an :data:`~penstock.core.codecs.ENCODED_IMAGE` for each image, with the address to decode it to."""
         if self.records is None:
             regions = np.zeros((len(self), 4), np.int64) if self.regions is None else self.regions
             self.records = EncodedImages(self.files, self.sizes, regions, outputs).records()
@@ -130,7 +130,7 @@ class JpegRequest:
         return self.records
 
     def shapes(self) -> Sequence[tuple[int, ...]]:
-        """Return the shapes (H, W, C) of the images as they are decoded."""
+        """Return the shapes (H, W, C) of the decoded images, before rotation and conversion."""
         if self.upright:
             return self.jobs.shapes_of(self.taken)
         assert self.settings.pixel_format is not None
@@ -139,14 +139,14 @@ class JpegRequest:
 
 @dataclass(slots=True)
 class JpegPart(DecodedPart):
-    """JPEGs that are decoded together, to memory that is not reused while they are needed.
+    """JPEGs that are decoded together, to memory that is not reused while the images are needed.
 
     Attributes:
-        batch: the images in flight.
-        images: the locations of their pixels as stored.
+        batch: the images in flight, at the decoder.
+        images: the locations of the decoded pixels, before rotation and conversion.
         as_decoded: whether the images need neither rotation nor conversion.
-        streams: the streams that decode and use the images, of which the latter must follow the former; None: the images are
-            ready once the host has waited.
+        streams: the stream that decodes the images and the one that uses them and has to wait for it; None: images are ready once the host
+            has waited.
     """
 
     batch: Submitted
@@ -158,7 +158,7 @@ class JpegPart(DecodedPart):
     def of(
         cls, decoder: Decoder, request: JpegRequest, memory: PixelMemory, batch: Submitted, streams: Streams | None
     ) -> JpegPart:
-        """Return the part that a request becomes when it is in flight."""
+        """Make a part of a request that a decoder has begun to decode."""
         images = Places(memory.addresses.astype(np.uint64), request.shapes(), _BYTES, memory.owner)
         return cls(decoder, request.taken, batch, images, request.settings.takes_bytes and request.upright, streams)
 
@@ -170,7 +170,7 @@ class JpegPart(DecodedPart):
         self.batch.await_done()
 
     def join(self) -> Sequence[int]:
-        """Wait for the images, as far as the host has to; for each, whether it is decoded."""
+        """Wait for the images, as far as the host has to; return whether each image is decoded."""
         states = self.batch.wait()
         if self.streams is not None:
             self.streams.join()
@@ -199,8 +199,8 @@ class PixelMemory(NamedTuple):
 
 
 def allocate(pending: PendingDecode, request: JpegRequest, stream: Stream) -> tuple[JpegRequest, PixelMemory]:
-    """Return memory for a request, taken and returned in the order of a stream, and the request for those images for which
-    there is memory; the others get an error.
+    """Allocate memory for a request in the order of a stream. Return the memory, and the request for those images for which there
+    is memory; the others get an error.
     """
     memory = _allocated(request.room, stream)
     if memory is not None:
@@ -220,7 +220,7 @@ def allocate(pending: PendingDecode, request: JpegRequest, stream: Stream) -> tu
 
 
 def _allocated(size: int, stream: Stream) -> Any:
-    """Return GPU memory allocated in the order of a stream; None if memory is exhausted."""
+    """Allocate GPU memory in the order of a stream; return None if memory is exhausted."""
     with stream:
         try:
             return require_cupy().cuda.alloc(size_class(size))
@@ -229,7 +229,7 @@ def _allocated(size: int, stream: Stream) -> Any:
 
 
 def _pixel_memory(extents: np.ndarray, settings: DecodeSettings) -> tuple[np.ndarray, int]:
-    """Return the offset of each image's pixels in one block of memory for images of these sizes, and the block's size, in bytes."""
+    """Lay out images of these sizes in one block of memory; return the offset of each image's pixels, and the block's size, in bytes."""
     assert settings.pixel_format is not None
     sizes = -(-extents[:, 0] * extents[:, 1] * settings.pixel_format.channels // _ALIGNMENT) * _ALIGNMENT
     ends = np.cumsum(sizes)
@@ -237,7 +237,7 @@ def _pixel_memory(extents: np.ndarray, settings: DecodeSettings) -> tuple[np.nda
 
 
 def _stored_regions(jobs: Jobs, taken: Sequence[int], adjust_orientation: bool) -> np.ndarray | None:
-    """Return top, left, bottom and right of the regions to decode, as stored; None if images are decoded whole."""
+    """Return top, left, bottom and right of the regions to decode, in the stored images; None if images are decoded whole."""
     if jobs.regions is None:
         return None
     anchors, extents = (column[taken] for column in jobs.regions)
@@ -255,7 +255,7 @@ def _stored_regions(jobs: Jobs, taken: Sequence[int], adjust_orientation: bool) 
 
 
 def stored_region(job: Job, adjust_orientation: bool) -> Region | None:
-    """Return the region of an image to decode, as stored; None: the whole."""
+    """Return the region of an image to decode, in the stored image; None: the whole image."""
     if job.region is None:
         return None
     orientation = job.header.placed(adjust_orientation)

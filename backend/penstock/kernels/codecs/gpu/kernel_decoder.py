@@ -1,4 +1,4 @@
-"""JPEGs decoded by our own CUDA kernels."""
+"""JPEGs that our own CUDA kernels decode."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from penstock.kernels.cuda.resample import PlannedResampling
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import borrowed_streams
 
-# Threads that gather data: more would take processors from the threads that run Python.
+# The largest number of threads that gather data: more would take processors from the threads that run Python.
 _MAX_GATHERING_THREADS = 4
-# A fused batch of at most as many pixels, some 90 photographs, takes so little memory that one more may be in flight.
+# A fused batch with at most this many pixels, some 90 photographs, takes so little memory that one more may be in flight.
 _MAX_PIXELS_TO_BEGIN_AHEAD = 96 << 20
-# The result of an image that the next step has read.
+# Stands for the result of an image that the next step has already read.
 CONSUMED: Final = object()
 
 
@@ -42,15 +42,15 @@ class _FusedPart(DecodedPart):
 
 
 class KernelDecoder:
-    """Decodes baseline JPEGs by our own kernels, in the order of streams that batches take in turn.
+    """Decodes baseline JPEGs with our own kernels, on several streams that batches use in turn.
 
     Args:
         settings: the operator's decode settings.
-        num_threads: CPU threads that may work for it.
-        turns: the largest number of batches that may be decoded at a time.
+        num_threads: the number of CPU threads that this decoder may use.
+        turns: the number of streams: at most this many batches are decoded at a time.
 
     Attributes:
-        batches_ahead: how many batches like the last are worth beginning in addition to those already in flight.
+        batches_ahead: how many more batches like the last one are worth beginning, in addition to those in flight.
     """
 
     def __init__(self, settings: DecodeSettings, num_threads: int, turns: int) -> None:
@@ -65,7 +65,7 @@ class KernelDecoder:
         self.batches_ahead = 0
 
     def begin_reading(self, request: JpegRequest) -> None:
-        """Make threads read the headers and tables that the kernels need from the files."""
+        """Make threads read, from the files, the headers and tables that the kernels need."""
         request.reading = self._jpegs.begin_reading(request.files, request.sizes)
 
     def submit(
@@ -75,11 +75,12 @@ class KernelDecoder:
 
         Args:
             pending: the batch.
-            request: some of its images.
-            following: the next step, for all images of the batch: it reads these while they are in memory, instead of storing them.
+            request: images of this batch.
+            following: the next step, planned for all images of the batch: it reads pixels from the decoder's memory, so that they need not
+                be stored.
 
         Returns:
-            The numbers of the request's images that another decoder must decode.
+            The positions, in the request, of images that another decoder must decode.
         """
         scans = self._scans(request)
         if scans.taken_count == len(request):
@@ -91,7 +92,7 @@ class KernelDecoder:
         return np.flatnonzero(~scans.taken).tolist()
 
     def count_decodable(self, request: JpegRequest) -> int:
-        """Return how many of these images the kernels decode."""
+        """Return how many of the request's images the kernels support."""
         return self._scans(request).taken_count
 
     def _scans(self, request: JpegRequest) -> JpegScans:
@@ -103,7 +104,7 @@ class KernelDecoder:
     def _submit(
         self, pending: PendingDecode, request: JpegRequest, scans: JpegScans, following: PlannedResampling | None
     ) -> None:
-        """Begin to decode JPEGs all of which the kernels decode."""
+        """Begin to decode JPEGs, all of which the kernels support."""
         pixels = request.pixels
         turn = self._turns.next(len(request), pixels)
         self.batches_ahead = self._turns.idle
@@ -114,7 +115,7 @@ class KernelDecoder:
             windows, fused = following.windows if whole else following.windows[rows], FusedDecode(following, rows)
             batch = self._jpegs.begin(scans, request.files, windows, fused, streams.decoding, None, streams.using)
             if pixels <= _MAX_PIXELS_TO_BEGIN_AHEAD:
-                # The work before its kernels takes half as long as they do.
+                # The host's work before the kernels start takes half as long as the kernels run.
                 self.batches_ahead = max(self.batches_ahead, 1)
             pending.parts.append(_FusedPart(self, request.taken, batch))
             pending.fuse(following, streams, batch.work.wait)
@@ -131,9 +132,9 @@ class KernelDecoder:
         pending.parts.append(JpegPart.of(self, stored, memory, batch, None))
 
     def collect(self, pending: PendingDecode, part: JpegPart | _FusedPart) -> Sequence[Any]:
-        """Wait for a part; see :meth:`penstock.kernels.codecs.gpu.pending.Decoder.collect`.
+        """Wait for the images of a part; see :meth:`penstock.kernels.codecs.gpu.pending.Decoder.collect`.
 
-        Images that the next step has read are :data:`CONSUMED`.
+        The result of an image that the next step has read is :data:`CONSUMED`.
         """
         if isinstance(part, _FusedPart):
             states = part.batch.wait()
@@ -142,15 +143,15 @@ class KernelDecoder:
         return part.converted(pending.jobs, self._settings, part.join())
 
     def decode_instead(self, request: JpegRequest, part: JpegPart, rows: Sequence[int]) -> dict[int, int]:
-        """Decode images that another decoder failed to decode, to the memory intended for them.
+        """Decode images that another decoder failed to decode, to the memory that it would have written to.
 
         Args:
-            request: these images.
-            part: the other decoder's.
-            rows: the images' numbers in the part.
+            request: the images.
+            part: the part of the other decoder that contains the images.
+            rows: the images' positions in that part.
 
         Returns:
-            Whether each image was decoded, by its number; images that the kernels do not support are absent.
+            Whether each image was decoded, by its position in the part; images that the kernels do not support are absent.
         """
         assert part.streams is not None
         scans = self._scans(request)

@@ -1,4 +1,4 @@
-"""Images of other formats than JPEG decoded on the GPU, by nvImageCodec's Python API."""
+"""Images other than JPEGs that are decoded on the GPU, with nvImageCodec's Python API."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from penstock.kernels.codecs.nvimgcodec.on_gpu import PythonApi
 from penstock.kernels.cuda.launch import Located
 from penstock.tensors.cuda import require_cupy
 
-# The formats that nvImageCodec has decoders for that run on a GPU: to ask it for others takes time.
+# The formats for which nvImageCodec has decoders that use a GPU; asking it to decode others takes time.
 _FORMATS_ON_GPU = frozenset({"jpeg", "jpeg2k", "tiff"})
 
 
 @dataclass(slots=True)
 class _LibraryPart(DecodedPart):
-    """Images of the library, queued on CuPy's current stream."""
+    """Images that nvImageCodec decodes, queued on CuPy's current stream."""
 
     images: Sequence[Any]
 
 
 class LibraryDecoder:
-    """Decodes images that the other decoders of a GPU do not support.
+    """Decodes images that the other GPU decoders do not support.
 
     Args:
         settings: the operator's decode settings.
@@ -41,7 +41,7 @@ class LibraryDecoder:
         self._settings, self._api = settings, api
 
     def submit(self, pending: PendingDecode, indices: Sequence[int]) -> _LibraryPart:
-        """Begin to decode those of the images that the library supports, in the order of CuPy's current stream."""
+        """Begin to decode the images that the library supports, in the order of CuPy's current stream."""
         jobs = pending.jobs
         asked = [index for index in indices if self._supports(pending, index)]
         regions = [
@@ -60,7 +60,7 @@ class LibraryDecoder:
             and not gray_via_rgb(header, output_type)
             and taken_by_nvimgcodec(header, output_type)
             and (header.format != "jpeg" or bool(pending.jobs.files.take([index]).are_whole().all()))
-            # Copying pixels is faster than handing the file to the library.
+            # Copying the pixels of plain files is faster than passing the files to the library.
             and (header.format != "tiff" or plain_rows(pending.jobs.files.files[index]) is None)
         )
 
@@ -74,11 +74,11 @@ class LibraryDecoder:
 
 
 def _locate(image: Any) -> Any:
-    """Return the location of an image of the library, or a CuPy array of it."""
+    """Return the location of a decoded image of the library; if rows are not contiguous, a CuPy array of it."""
     cupy = require_cupy()
     if image.buffer_kind == nvimgcodec().ImageBufferKind.STRIDED_HOST:
         image = image.cuda(synchronize=False, cuda_stream=cupy.cuda.get_current_stream().ptr)
-    # The stream in whose order the data are is the current one, so there is nothing to wait for.
+    # The library's stream is the current one, so there is nothing to wait for.
     interface = image.__cuda_array_interface__
     if interface["strides"] is not None:
         return cupy.ascontiguousarray(cupy.from_dlpack(image))

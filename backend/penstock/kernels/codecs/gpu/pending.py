@@ -1,4 +1,4 @@
-"""Images to decode on a GPU, in batches, and batches of them in flight."""
+"""Images to decode on a GPU, one by one and in batches, and batches in flight."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Job:
         header: the image's header.
         region: the region to decode, in rows and columns of the upright image; None: the whole image.
         shape: the result's shape, (H, W, C).
-        name: the name under which the cache may store the result, or empty.
+        name: the name under which the cache may store the result; empty: it must not.
     """
 
     encoded: np.ndarray
@@ -36,12 +36,12 @@ class Job:
 
 @dataclass(slots=True)
 class Jobs:
-    """Images to decode, in columns of :class:`Job`'s fields.
+    """Images to decode; each attribute holds a field of :class:`Job` for all images.
 
     Attributes:
         files: the encoded images.
-        regions: anchors and extents, int64 of shape (images, 2); None: all images are decoded whole.
-        names: empty where no result may be stored.
+        regions: the anchors and the extents of the regions to decode, both int64 of shape (images, 2); None: all images are decoded whole.
+        names: the name of each image in the cache; empty for those that must not be cached.
     """
 
     files: EncodedFiles = field(default_factory=lambda: EncodedFiles(()))
@@ -54,7 +54,7 @@ class Jobs:
         return len(self.files)
 
     def shapes_of(self, indices: Sequence[int]) -> Sequence[tuple[int, ...]]:
-        """Return the shapes of some of the results."""
+        """Return the shapes of the results of some images."""
         return self.shapes if len(indices) == len(self) else [self.shapes[index] for index in indices]
 
     def __getitem__(self, index: int) -> Job:
@@ -68,17 +68,17 @@ class Jobs:
 
 
 class Submitted(Protocol):
-    """JPEGs in flight, of our kernels or nvImageCodec."""
+    """JPEGs that our kernels or nvImageCodec are decoding."""
 
     @property
     def is_done(self) -> bool:
         """Whether :meth:`wait` would return at once."""
 
     def await_done(self) -> None:
-        """Wait until :meth:`wait` would return at once; any thread may."""
+        """Wait until :meth:`wait` would return at once; any thread may call this."""
 
     def wait(self) -> Sequence[int]:
-        """Wait until the pixels are there, or until later work on the stream sees them; return whether each image is
+        """Wait until the pixels are there, or until work queued on the stream from then on sees them; return whether each image is
         decoded.
         """
 
@@ -88,7 +88,7 @@ class FusedDecode(NamedTuple):
 
     Attributes:
         following: the next step.
-        rows: the images' numbers in the next step, ascending.
+        rows: each image's row in the next step, ascending.
     """
 
     following: PlannedResampling
@@ -96,25 +96,25 @@ class FusedDecode(NamedTuple):
 
 
 class Streams(NamedTuple):
-    """The streams in whose order images are decoded and used, and an event for these to wait for each other."""
+    """The streams on which images are decoded and used, and an event with which one waits for the other."""
 
     decoding: Stream
     using: Stream
     event: Event
 
     def join(self) -> None:
-        """Make work that uses images wait for what decodes them."""
+        """Make work that uses the images wait for the work that decodes them."""
         follow(self.using, self.decoding, self.event)
 
 
 class Decoder(Protocol):
-    """One way to decode images to a GPU's memory: it submits those that it supports, and collects them later."""
+    """A way to decode images into GPU memory. A decoder submits the images that it supports, and collects them later."""
 
     def collect(self, pending: PendingDecode, part: Any) -> Sequence[Any]:
-        """Wait for a part that this decoder submitted, as far as the host has to.
+        """Wait for the images of a part that this decoder submitted, as far as the host has to.
 
         Returns:
-            For each image the location of its pixels, or a CuPy array, or the exception that it raised; None if it is not decoded.
+            For each image the location of its pixels, a CuPy array, or the exception that decoding raised; None if it was not decoded.
         """
 
 
@@ -136,18 +136,18 @@ class DecodedPart:
         return True
 
     def await_done(self) -> None:
-        """Wait until the part can be collected without waiting; any thread may."""
+        """Wait until the part can be collected without waiting; any thread may call this."""
 
 
 @dataclass
 class PendingDecode:
-    """A batch in flight.
+    """A batch whose images are being decoded.
 
     Attributes:
         jobs: the images.
-        results: for each image, once it is known: the location of its pixels, a CuPy array, or the exception that it raised.
+        results: for each image, the location of its pixels, a CuPy array, or the exception that decoding raised; None: not known yet.
         parts: the images in flight.
-        following: the next step, which reads the images of the first part while they are in memory; None: pixels are stored.
+        following: the next step, if it reads the images of the first part from the decoder's memory; None: pixels are stored.
     """
 
     jobs: Jobs
@@ -158,25 +158,25 @@ class PendingDecode:
 
     @classmethod
     def of(cls, jobs: Jobs) -> PendingDecode:
-        """Return a batch of images none of which is decoded yet."""
+        """Make a batch of images, none of which is decoded yet."""
         return cls(jobs, [None] * len(jobs))
 
     def fuse(self, following: PlannedResampling, streams: Streams, settle: Callable[[], object]) -> None:
-        """Note that the next step reads the images of the first part on the streams of this.
+        """Record that the next step reads the images of the first part, on the streams of that part.
 
         Args:
             following: the next step.
             streams: the part's streams.
-            settle: waits until all kernels are launched.
+            settle: function that waits until all kernels are launched.
         """
         self.following, self._unjoined = following, (streams, settle)
 
     def joined(self) -> None:
-        """Record that the images' users wait for the decoding, so that nothing remains to be joined."""
+        """Record that work that uses the images waits for their decoding, so that no stream has to be joined any more."""
         self._unjoined = None
 
     def __del__(self) -> None:
-        # The next step's memory belongs to the stream that uses the images, and is written to even if nobody waits.
+        # The next step writes to memory of the stream that uses the images, even if nobody collects the batch.
         if self._unjoined is not None and not sys.is_finalizing():
             streams, settle = self._unjoined
             settle()
@@ -184,11 +184,11 @@ class PendingDecode:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the images are ready without the host waiting."""
+        """Whether the images can be collected without waiting on the host."""
         return all([part.is_done for part in self.parts])
 
     def await_ready(self) -> None:
-        """Wait until the images are ready; any thread may."""
+        """Wait until the images can be collected without waiting; any thread may call this."""
         for part in self.parts:
             part.await_done()
 
@@ -198,6 +198,6 @@ class PendingDecode:
         return [index for index, result in enumerate(self.results) if result is None and index not in taken]
 
     def take(self, part: DecodedPart, images: Sequence[Any]) -> None:
-        """Take a part's images, as :meth:`Decoder.collect` returns them, as results."""
+        """Store the images of a part, as :meth:`Decoder.collect` returns them, as results."""
         for index, image in zip(part.taken, images):
             self.results[index] = image

@@ -1,4 +1,4 @@
-"""Settings of an operator's decoders on a GPU, and the conversion of decoded pixels to what these ask for."""
+"""Settings of an operator's GPU decoders, and the conversion of decoded pixels that these settings ask for."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _PIXEL_FORMATS = {
 
 @dataclass(frozen=True)
 class DecodeSettings:
-    """Settings of an operator that hold for all images.
+    """An operator's decode settings, which apply to all images.
 
     Attributes:
         output_type: the colour space of the results.
         dtype: the type of the results.
-        adjust_orientation: images are turned upright.
-        fast_idct: the CPU may use a faster, less accurate inverse DCT.
-        smooth: chroma of JPEGs is smoothed, as libjpeg-turbo does by default.
+        adjust_orientation: whether images are turned upright.
+        fast_idct: whether the CPU may use a faster, less accurate inverse DCT.
+        smooth: whether subsampled chroma of JPEGs is interpolated, as libjpeg-turbo does by default.
         pixel_format: the format to which JPEGs are decoded; None: any, as stored.
-        takes_bytes: upright images of bytes need no conversion.
+        takes_bytes: whether upright images of bytes need no conversion.
     """
 
     output_type: DALIImageType
@@ -48,7 +48,7 @@ class DecodeSettings:
 
     @classmethod
     def from_arguments(cls, arguments: dict[str, Any]) -> DecodeSettings:
-        """Return the settings in an operator's arguments."""
+        """Make the settings from an operator's arguments."""
         output_type, dtype = arguments["output_type"], numpy_dtype(arguments["dtype"])
         return cls(
             output_type,
@@ -64,9 +64,10 @@ class DecodeSettings:
         """Return a decoded image turned upright and converted; None if its shape differs from the header's.
 
         Args:
-            header, shape: of the image, and the result's shape (H, W, C).
-            image: a CuPy array, or its location.
-            precision: the significant bits of its values.
+            header: the image's header.
+            shape: the result's shape (H, W, C).
+            image: the decoded image: a CuPy array, or a location.
+            precision: the number of significant bits of the image's values.
         """
         cupy = require_cupy()
         orientation = header.placed(self.adjust_orientation)
@@ -88,7 +89,7 @@ def as_array(image: Any) -> Any:
 
 
 def _ycbcr(cupy: ModuleType, pixels: Any, maximum: float, matrix: Any, dtype: np.dtype) -> tuple[Any, float]:
-    """Return pixels in YCbCr and their value of full intensity, equal to the CPU's."""
+    """Convert pixels to YCbCr, with the same results as on the CPU; return them and the value of full intensity."""
     normalized = pixels.astype(cupy.float32) * np.float32(1 / maximum) @ matrix
     if dtype == np.uint8:
         offset = cupy.asarray(YCBCR_OFFSET + 0.5, cupy.float32)
@@ -97,7 +98,7 @@ def _ycbcr(cupy: ModuleType, pixels: Any, maximum: float, matrix: Any, dtype: np
 
 
 def _scaled(cupy: ModuleType, pixels: Any, maximum: float, dtype: np.dtype) -> Any:
-    """Return pixels scaled to the range of a type, equal to the CPU's."""
+    """Scale pixels to the range of a type, with the same results as on the CPU."""
     if pixels.dtype == dtype and maximum == (1.0 if dtype.kind == "f" else np.iinfo(dtype).max):
         return pixels
     normalized = pixels.astype(cupy.float32) * np.float32(1 / maximum)

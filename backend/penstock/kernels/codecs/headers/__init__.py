@@ -1,1 +1,1 @@
-"""Header checks of encoded data, before any library parses it: one module per family of formats."""
+"""Checks of the headers of encoded data, before any library parses them: one module per family of formats."""

@@ -1,4 +1,4 @@
-"""Recordings: the headers of WAV, FLAC and Ogg, and which formats are trusted.
+"""Checks the headers of recordings (WAV, FLAC and Ogg), and determines which formats are trusted.
 
 Sources: Microsoft, Multimedia Programming Interface and Data Specifications 1.0 (RIFF WAVE) and WAVEFORMATEXTENSIBLE;
 RFC 9639 (FLAC), sections 8.2 and 9; RFC 3533 (Ogg), section 6; Xiph.org, Vorbis I, section 4.2.2; RFC 7845 (Opus in Ogg), 5.1.
@@ -22,9 +22,9 @@ class SoundFormat(NamedTuple):
     """The format of an encoded recording.
 
     Attributes:
-        title: its common name.
-        trusted: its decoder has proven robust against malicious files, so with isolation set to ``auto`` it runs in
-            this process: plain samples in WAV, and FLAC.
+        title: the format's common name.
+        trusted: whether the format's decoder has proven robust against malicious files, so that it runs in this process if isolation is
+            ``auto``. This holds for FLAC, and for WAV with plain samples.
     """
 
     title: str
@@ -44,7 +44,7 @@ def check_recording(data: memoryview) -> SoundFormat:
 
 
 def check_length(frames: int, channels: int, rate: int, available: int) -> None:
-    """Raise CorruptRecordingError if ``available`` bytes are too few for the recording that the header declares."""
+    """Raise CorruptRecordingError if a file of ``available`` bytes is too small for the recording that its header declares."""
     _check(0 < channels <= _MAX_CHANNELS, f"it has {channels} channels")
     _check(rate > 0, f"its sample rate is {rate} Hz")
     _check(
@@ -53,10 +53,10 @@ def check_length(frames: int, channels: int, rate: int, available: int) -> None:
     )
 
 
-# The densest coding is FLAC's of silence: 65535 samples of each of 8 channels in 42 bytes.
+# FLAC's silence is encoded most densely: 65535 samples of each of 8 channels in 42 bytes.
 _MAX_VALUES_PER_BYTE = 16_384
 UNCHECKED_VALUES = 1 << 24
-"""The number of values (frames x channels) up to which any recording is accepted."""
+"""Recordings of up to this many values (frames x channels) are accepted, however small the file."""
 
 
 def _check(condition: bool, what: str) -> None:

@@ -1,4 +1,4 @@
-"""AVIF and HEIC: the largest image declared in a file's properties.
+"""Checks AVIF and HEIC files; finds the largest image that a file's properties declare.
 
 Source: ISO/IEC 23008-12 (HEIF), 6.5.3 (ispe) and 9 (iprp, ipco); ISO/IEC 14496-12, 4.2 (boxes); AV1 Image File Format 1.1.
 """
@@ -18,22 +18,22 @@ _MAX_PIXELS_PER_BYTE = 10_000
 
 
 def is_avif(data: memoryview) -> bool:
-    """Return whether the bytes begin like an AVIF."""
+    """Return whether the bytes begin like an AVIF file."""
     return bytes(data[4:8]) == NAME_OF_FIRST_BOX and bytes(data[8:12]) in _BRANDS
 
 
 def is_heic(data: memoryview) -> bool:
-    """Return whether the bytes begin like an HEIC, the format of photographs on phones."""
+    """Return whether the bytes begin like a HEIC file, the format of photographs on phones."""
     return bytes(data[4:8]) == NAME_OF_FIRST_BOX and bytes(data[8:12]) in _HEIC_BRANDS
 
 
 def check_heic(data: memoryview) -> Declared:
-    """Return the largest image of an HEIC; raise CorruptImageError for impossible header values."""
+    """Return the size of the largest image of a HEIC file; raise CorruptImageError for impossible header values."""
     return check_avif(data, "HEIC")
 
 
 def check_avif(data: memoryview, kind: str = "AVIF") -> Declared:
-    """Return the largest image of an AVIF; raise CorruptImageError for impossible header values."""
+    """Return the size of the largest image of an AVIF file; raise CorruptImageError for impossible header values."""
     meta = _box(data, b"meta", kind)
     # A full box begins with version and flags.
     properties = _box(_box(meta[4:], b"iprp", kind), b"ipco", kind)

@@ -1,4 +1,4 @@
-"""BMP: the file header and the bitmap header.
+"""Checks the headers of BMP files: the file header and the bitmap header.
 
 Source: Microsoft, Windows GDI: BITMAPFILEHEADER, BITMAPCOREHEADER, BITMAPINFOHEADER, BITMAPV4HEADER, BITMAPV5HEADER.
 """
@@ -17,18 +17,18 @@ _CORE, _INFO = 12, 40
 _START_AT, _COLOUR_BITS = 10, 24
 _DEPTHS = (1, 2, 4, 8, 16, 24, 32)
 _RGB, _RLE8, _RLE4, _BIT_FIELDS, _ALPHA_BIT_FIELDS = 0, 1, 2, 3, 6
-# Uncompressed rows may lack padding, a run of 255 pixels takes two bytes; skipped pixels take none.
+# Uncompressed rows may lack padding. A run of 255 pixels takes two bytes, and skipped pixels take none.
 _PLAIN_RATIO, _RUNS_RATIO = 4, 10_000
 
 
 def check_bmp(data: memoryview) -> Declared:
-    """Return a BMP's header; raise CorruptImageError for impossible values."""
+    """Return the values that a BMP's header declares; raise CorruptImageError for impossible ones."""
     check(len(data) >= _FILE_HEADER + _CORE, "BMP: it is cut short within its header")
     return check_bitmap(data[_FILE_HEADER:], len(data), "BMP")
 
 
 def check_bitmap(bitmap: memoryview, available: int, kind: str) -> Declared:
-    """Return a bitmap's header, in a file of ``available`` bytes."""
+    """Return the values that a bitmap header declares, in a file of ``available`` bytes; raise CorruptImageError for impossible ones."""
     check(len(bitmap) >= _CORE, f"{kind}: it is cut short within its header")
     (size,) = struct.unpack_from("<I", bitmap)
     check(size == _CORE or (_INFO <= size <= 124 and len(bitmap) >= _INFO), f"{kind}: its header is of {size} bytes")
@@ -37,7 +37,7 @@ def check_bitmap(bitmap: memoryview, available: int, kind: str) -> Declared:
         width, height, _, bits = struct.unpack_from("<HHHH", bitmap, 4)
     else:
         width, height, _, bits, compression = struct.unpack_from("<iiHHI", bitmap, 4)
-    height = abs(height)  # Negative if the first row is on top.
+    height = abs(height)  # negative if rows are stored from the top
     check(width > 0 and height > 0, f"{kind}: its size is {height}x{width}")
     check(bits in _DEPTHS, f"{kind}: its pixels have {bits} bits")
     check(
@@ -51,7 +51,7 @@ def check_bitmap(bitmap: memoryview, available: int, kind: str) -> Declared:
 
 
 def plain_rows(encoded: np.ndarray) -> np.ndarray | None:
-    """Return the rows of an uncompressed 24-bit BMP, from the top: uint8 of shape (H, W, 3) in BGR, a view; None for
+    """Return a view of the rows of an uncompressed 24-bit BMP, from the top: uint8 of shape (H, W, 3) in BGR; None for
     other files.
 
     Args:

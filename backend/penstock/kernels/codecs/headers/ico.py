@@ -1,4 +1,4 @@
-"""ICO: the directory, and the header of each image in it.
+"""Checks the headers of ICO files: the directory, and the header of each image in it.
 
 Source: Microsoft, The format of icon resources (1995), and Wikipedia, ICO (file format), for images in PNG.
 """
@@ -16,7 +16,7 @@ _MAX_IMAGES = 256
 
 
 def check_ico(data: memoryview) -> Declared:
-    """Return the largest image of an ICO; raise CorruptImageError for impossible header values."""
+    """Return the values declared for the largest image of an ICO file; raise CorruptImageError for impossible header values."""
     check(len(data) >= _DIRECTORY, "ICO: it is cut short within its header")
     (count,) = struct.unpack_from("<H", data, 4)
     check(0 < count <= _MAX_IMAGES, f"ICO: it has {count} images")
@@ -30,8 +30,8 @@ def _check_entry(data: memoryview, entry: int) -> Declared:
     check(offset + size <= len(data), "ICO: an image lies beyond its end")
     image = data[offset : offset + size]
     if bytes(image[:8]) == png.SIGNATURE:
-        # Not as simple as the PNG in it: nvImageCodec does not read the container.
+        # Unlike a plain PNG file, the container of this PNG is not supported by nvImageCodec.
         return png.check_png(image)._replace(is_plain=False)
     declared = bmp.check_bitmap(image, len(data), "ICO")
-    # The mask is stored above the image.
+    # The declared height includes the mask, which is stored after the image.
     return declared._replace(height=declared.height // 2)

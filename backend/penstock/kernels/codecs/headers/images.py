@@ -1,4 +1,4 @@
-"""Detects the format of an encoded image, and checks its header."""
+"""Detects the format of an encoded image, and checks the image's header."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class ImageFormat(NamedTuple):
     """An image format.
 
     Attributes:
-        title: its common name.
-        check: returns what a header declares; raises CorruptImageError for impossible values.
-        cost: the estimated cost of decoding an image.
-        trusted: its decoders have proven robust against malicious files, so with isolation set to ``auto`` they run in
-            this process.
+        title: the format's common name.
+        check: function that returns the values that a header declares; raises CorruptImageError for impossible ones.
+        cost: the estimated memory for decoding an image, in bytes per pixel.
+        trusted: whether the format's decoders have proven robust against malicious files, so that they run in this process if isolation is
+            ``auto``.
     """
 
     title: str
@@ -53,7 +53,7 @@ _LONGEST = max(map(len, _BY_SIGNATURE))
 
 
 def image_format(data: memoryview) -> ImageFormat | None:
-    """Return the format of an encoded image other than JPEG; None if it is not supported."""
+    """Return the format of an encoded image other than JPEG; None if the format is not supported."""
     start = bytes(data[:_LONGEST])
     for signature, found in _BY_SIGNATURE.items():
         if start.startswith(signature):

@@ -1,4 +1,4 @@
-"""JPEG: the segments before the first scan.
+"""Checks the headers of JPEG files: the segments before the first scan.
 
 Source: ITU-T T.81, annex B (markers, frame headers B.2.2); Exif 2.32, 4.7.2 (APP1).
 """
@@ -17,22 +17,23 @@ _WITHOUT_LENGTH = {_FILL, 0x01, *range(0xD0, 0xD8), *_LAST}
 _START_OF_FRAME = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _FIRST_ARITHMETIC = 0xC9
 _PROGRESSIVE = {0xC2, 0xC6, 0xCA, 0xCE}
-# A segment begins with a prefix, a marker and its length; a frame header with precision, height, width and components.
+# The beginnings of a segment (prefix, marker and length) and of a frame header (precision, height, width and components).
 _SEGMENT, _FRAME = struct.Struct(">BBH").unpack_from, struct.Struct(">BHHB").unpack_from
 _FRAME_SIZE, _COMPONENT_SIZE, _MAX_COMPONENTS = 8, 3, 4
-# Horizontal and vertical factors share a byte.
+# The possible sampling factors; the horizontal and the vertical one share a byte.
 _FACTORS = frozenset(across << 4 | down for across in range(1, 5) for down in range(1, 5))
 _PRECISIONS = range(2, 17)
-# A 1-bit Huffman code can encode a block; in a separate scan, a component has at most 16 such blocks per code.
+# The largest number of pixels that is always accepted, and the largest number of pixels per byte. A Huffman code of 1 bit can encode
+# a block; in a separate scan, a component has at most 16 such blocks per code.
 MAX_SMALL, DENSEST = 1 << 24, 10_000
 
 
 class JpegHeader(NamedTuple):
-    """The content of the segments before a JPEG's first scan.
+    """The values that the segments before a JPEG's first scan declare.
 
     Attributes:
-        height, width, channels: the height, width and channels of the image, as stored.
-        exif: the TIFF structure of its EXIF data, or None.
+        height, width, channels: the height, the width and the number of channels of the image, as stored.
+        exif: the TIFF structure in the EXIF data; None: there is none.
     """
 
     height: int
@@ -42,7 +43,7 @@ class JpegHeader(NamedTuple):
 
 
 def check_jpeg(data: memoryview) -> JpegHeader:
-    """Return a JPEG's header; raise CorruptImageError for impossible values."""
+    """Return the values that a JPEG's header declares; raise CorruptImageError for impossible ones."""
     exif: memoryview | None = None
     size: tuple[int, int, int] | None = None
     position = 2
@@ -71,8 +72,8 @@ def check_jpeg(data: memoryview) -> JpegHeader:
 
 
 def has_several_scans(data: memoryview, channels: int) -> bool:
-    """Return whether decoders of a checked JPEG store all coefficients, as it is progressive, or its first scan lacks a
-    component.
+    """Return whether decoders of a JPEG store all of its coefficients: it is progressive, or its first scan lacks a component. The
+    header must have been checked.
     """
     position = 2
     while True:
@@ -80,7 +81,7 @@ def has_several_scans(data: memoryview, channels: int) -> bool:
         if marker in _PROGRESSIVE:
             return True
         if marker in _LAST:
-            # A scan begins with the number of its components.
+            # A scan header begins with the number of components in the scan.
             return bytes(data[position + 4 : position + 5]) != bytes([channels])
         position += (1 if marker == _FILL else 2) if marker in _WITHOUT_LENGTH else 2 + length
 

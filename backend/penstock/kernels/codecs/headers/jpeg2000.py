@@ -1,4 +1,4 @@
-"""JPEG 2000: the boxes of JP2 files, and a codestream's main header.
+"""Checks the headers of JPEG 2000 files: the boxes of JP2 files, and the main header of a codestream.
 
 Source: ITU-T T.800 (ISO/IEC 15444-1), annexes A (codestream syntax: SIZ, COD, COC) and I (JP2 boxes).
 """
@@ -16,17 +16,17 @@ _SIZ = struct.Struct(">HHIIIIIIIIH")
 _SOT, _COD, _COC, _SIZ_MARKER = 0xFF90, 0xFF52, 0xFF53, 0xFF51
 _MAX_COMPONENTS, _MAX_TILES = 16384, 65535
 _MAX_BITS = 38
-# The smallest tile has two markers, the first with parameters; decoders reserve kilobytes for each tile.
+# The smallest tile consists of two markers, the first with parameters. Decoders reserve kilobytes for each tile.
 _MIN_TILE_BYTES, _FEW_TILES = 14, 64
 _MAX_SEGMENTS, _MAX_BOXES = 4096, 256
 _MAX_LEVELS, _MAX_PROGRESSION = 32, 4
-# Exponents of a code-block's sides, minus 2.
+# The largest exponent of a code-block's side minus 2, and the largest sum of these numbers for both sides.
 _MAX_SIDE, _MAX_AREA = 8, 8
 _MAX_PIXELS_PER_BYTE = 10_000
 
 
 def check_jpeg2000(data: memoryview) -> Declared:
-    """Return the header of a JPEG 2000 file or codestream; raise CorruptImageError for impossible values."""
+    """Return the values that a JPEG 2000 file or codestream declares; raise CorruptImageError for impossible ones."""
     if bytes(data[:4]) == CODESTREAM_SIGNATURE:
         return _check_codestream(data)
     header, codestream = _find_boxes(data)
@@ -77,7 +77,7 @@ def _check_tiles(end: tuple[int, int], start: tuple[int, int], tiles: list[int],
 
 
 def _check_components(data: memoryview, position: int, count: int) -> int:
-    """Return the largest bit depth of a component."""
+    """Check the components of an image; return the largest bit depth of a component."""
     most = 0
     for at in range(position, position + 3 * count, 3):
         bits = (data[at] & 0x7F) + 1
@@ -88,7 +88,7 @@ def _check_components(data: memoryview, position: int, count: int) -> int:
 
 
 def _segments(data: memoryview, position: int) -> Iterator[tuple[int, memoryview]]:
-    """Yield the marker segments of the main header after the image's size: marker and contents."""
+    """Yield the marker segments of the main header that follow the image's size, each as its marker and its contents."""
     for _ in range(_MAX_SEGMENTS):
         check(position + 4 <= len(data), "JPEG 2000: it is cut short within its header")
         marker, length = struct.unpack_from(">HH", data, position)
@@ -102,7 +102,7 @@ def _segments(data: memoryview, position: int) -> Iterator[tuple[int, memoryview
 
 
 def _check_coding(marker: int, segment: memoryview, components: int) -> None:
-    """Check the coding parameters of an image (COD) or a component (COC)."""
+    """Check the coding parameters of an image (COD) or of a component (COC)."""
     if marker == _COD:
         check(len(segment) >= 10, "JPEG 2000: its coding style is cut short")
         style, progression, layers, _ = struct.unpack_from(">BBHB", segment)
@@ -134,10 +134,10 @@ def _check_coding(marker: int, segment: memoryview, components: int) -> None:
 
 
 def boxes(data: memoryview, kind: str) -> Iterator[tuple[bytes, memoryview]]:
-    """Yield the boxes in ``data``: name and contents.
+    """Yield the boxes in ``data``, each as its name and its contents.
 
     Raises:
-        CorruptImageError: a box extends beyond the end, or there are too many.
+        CorruptImageError: a box extends beyond the end of the data, or there are too many boxes.
     """
     position = 0
     for _ in range(_MAX_BOXES):
@@ -193,7 +193,7 @@ def _check_jp2_header(header: memoryview, declared: Declared) -> None:
 
 
 def _check_palette(palette: memoryview) -> int:
-    """Return the columns of a palette."""
+    """Check a palette; return its number of columns."""
     check(len(palette) >= 4, "JPEG 2000: its palette is cut short")
     entries, columns = struct.unpack_from(">HB", palette)
     check(0 < entries <= 1024 and columns > 0, f"JPEG 2000: its palette has {entries} entries of {columns} columns")
@@ -204,7 +204,7 @@ def _check_palette(palette: memoryview) -> int:
 
 
 def _check_mapping(mapping: memoryview, components: int, columns: int) -> int:
-    """Return the channels that a palette maps to."""
+    """Check how channels are mapped to components or palette columns; return the number of channels."""
     count = len(mapping) // 4
     check(count > 0, "JPEG 2000: its palette is applied to nothing")
     for component, kind, column in struct.iter_unpack(">HBB", mapping[: 4 * count]):

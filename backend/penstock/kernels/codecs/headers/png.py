@@ -1,4 +1,4 @@
-"""PNG: the header chunk, and the presence of all chunks.
+"""Checks PNG files: the header chunk, and that all chunks lie within the file.
 
 Source: W3C, Portable Network Graphics (Third Edition), sections 5.2, 5.3, 11.2.1 (IHDR), 11.3.6 (animation) and 13.
 """
@@ -17,23 +17,23 @@ from penstock.kernels.codecs.image_description import ImageHeader
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEADER = struct.Struct(">I4sIIBBBBB")
 _MAX_EXTENT = (1 << 31) - 1
-# By colour type: the number of channels, and the bit depths.
+# The number of channels and the allowed bit depths of each colour type.
 _KINDS = {0: (1, (1, 2, 4, 8, 16)), 2: (3, (8, 16)), 3: (1, (1, 2, 4, 8)), 4: (2, (8, 16)), 6: (4, (8, 16))}
 _PALETTE, _COLOURED = 3, (2, 6)
 _BITS_AT, _BITS = 24, 8
-# RFC 1951: 258 bytes in two bits.
+# The largest compression ratio of deflate (RFC 1951): 258 bytes in two bits.
 _DEFLATE_RATIO = 1032
 _CHUNK = struct.Struct(">I4s").unpack_from
-# Bytes around a chunk's data: its length and name, and with them its checksum.
+# The sizes of the length and name before a chunk's data, of both and the checksum together, and of the checksum.
 _CHUNK_START, _CHUNK_OVERHEAD, _CHECKSUM = 8, 12, 4
 _END, _DATA, _FRAME = b"IEND", b"IDAT", b"fcTL"
-# Chunks that do not affect size, channels or orientation.
+# Chunks that affect neither size, channels nor orientation.
 _PLAIN = frozenset((_DATA, b"tEXt", b"gAMA", b"pHYs", b"tIME", _END))
 _ANIMATION = frozenset((b"acTL", _FRAME, b"fdAT"))
 
 
 def check_png(data: memoryview) -> Declared:
-    """Return a PNG's header; raise CorruptImageError for impossible values."""
+    """Return the values that a PNG's header declares; raise CorruptImageError for impossible ones."""
     check(len(data) >= len(SIGNATURE) + _HEADER.size, "PNG: it is cut short within its header")
     length, name, width, height, bits, colour, compression, filters, interlace = _HEADER.unpack_from(
         data, len(SIGNATURE)
@@ -47,7 +47,7 @@ def check_png(data: memoryview) -> Declared:
     check_density(declared, len(data), _DEFLATE_RATIO, "PNG")
     names, end = [], 0
     for name, start, end in _chunks(data):
-        # The last chunk is empty, and decoders do not need its checksum.
+        # The last chunk is empty, and decoders do not need the checksum after it.
         needed = end - _CHECKSUM if name == _END else end
         check(needed <= len(data), f"PNG: its chunk {name!r} at byte {start} reaches beyond its {len(data)} bytes")
         names.append(name)
@@ -63,8 +63,7 @@ def check_png(data: memoryview) -> Declared:
 
 
 def without_animation(encoded: np.ndarray) -> np.ndarray:
-    """Return a PNG without its animation chunks, if the rest is the animation's first frame, which is what decoders
-    return.
+    """Return a PNG without its animation chunks, provided that what remains is the first frame, which is what decoders return.
 
     nvImageCodec 0.9 crashes on damaged animations.
     """
@@ -77,34 +76,34 @@ def without_animation(encoded: np.ndarray) -> np.ndarray:
 
 
 def value_bits(encoded: np.ndarray) -> int:
-    """Return the bits of the values that a PNG with a valid header decodes to: 8 or 16."""
+    """Return the number of bits of decoded values of a PNG: 8 or 16. The header must be valid."""
     return max(int(encoded[_BITS_AT]), _BITS)
 
 
 def decodes_alike(encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType) -> bool:
-    """Return whether the core decodes this file to the same pixels as the reference decoders.
+    """Return whether the compiled core decodes a file to the same pixels as the reference decoders.
 
     Args:
         encoded: a file with a valid header.
         header: the file's header.
-        output_type: the colour space that it is decoded to.
+        output_type: the colour space to which the file is decoded.
     """
     if not header.by_pillow:
         return True
     bits, colour = int(encoded[_BITS_AT]), int(encoded[_BITS_AT + 1])
-    # Pillow truncates 16 bits to 8, and computes grey differently.
+    # Pillow truncates 16-bit values to 8 bits, and it computes grey differently from the core.
     return bits == _BITS and colour != _PALETTE and (output_type != DALIImageType.GRAY or colour not in _COLOURED)
 
 
 def _is_first_frame(names: list[bytes]) -> bool:
-    """Return whether the image is also the first frame of an animation: its frame control precedes its data."""
+    """Return whether the image is also the first frame of an animation: a frame control chunk precedes the image data."""
     return next((name for name in names if name in (_FRAME, _DATA)), _DATA) == _FRAME
 
 
 def _chunks(data: memoryview) -> Iterator[tuple[bytes, int, int]]:
-    """Yield each chunk's name, start and end."""
+    """Yield each chunk's name and the positions of its start and end."""
     position, size = len(SIGNATURE), len(data)
-    # A length alone is dangerous: libraries allocate what it declares before they look for the data.
+    # Chunks must lie within the file: libraries allocate as much as a length declares before they look for the data.
     while position + _CHUNK_START <= size:
         length, name = _CHUNK(data, position)
         end = position + _CHUNK_OVERHEAD + length

@@ -1,4 +1,4 @@
-"""PBM, PGM and PPM: the numbers of the header.
+"""Checks the numbers in the headers of PBM, PGM and PPM files.
 
 Source: Netpbm, the manual pages pbm(5), pgm(5) and ppm(5).
 """
@@ -14,12 +14,12 @@ _BITMAPS, _COLOURS = (b"P1", b"P4"), (b"P3", b"P6")
 _LONGEST_HEADER = 1 << 16
 _GAP = rb"(?:\s|#[^\r\n]*[\r\n])+"
 _NUMBER = re.compile(_GAP + rb"(\d{1,10})(?=[\s#]|$)")
-# Each value takes a digit and a separator, or a bit; 16-bit values take as much.
+# Each value takes at least a digit and a separator, or in binary files a bit per pixel, a byte, or two bytes for 16 bits.
 _RATIO = 4
 
 
 def check_pnm(data: memoryview) -> Declared:
-    """Return the header of a PBM, PGM or PPM; raise CorruptImageError for impossible values."""
+    """Return the values that the header of a PBM, PGM or PPM declares; raise CorruptImageError for impossible ones."""
     start = bytes(data[:_LONGEST_HEADER])
     kind, position, numbers = start[:2], 2, []
     for _ in range(2 if kind in _BITMAPS else 3):

@@ -1,4 +1,4 @@
-"""TIFF and BigTIFF: the first directory.
+"""Checks the first directory of TIFF and BigTIFF files.
 
 Source: Adobe, TIFF Revision 6.0 (1992), sections 2, 8 and 15; AWare Systems, The BigTIFF File Format Proposal.
 """
@@ -25,7 +25,7 @@ _MAX_PIXELS_PER_BYTE = 10_000
 
 
 class _Layout(NamedTuple):
-    """The layout of one of the two kinds of directories."""
+    """The layout of directories, in TIFF or in BigTIFF."""
 
     order: str
     number: str
@@ -34,7 +34,7 @@ class _Layout(NamedTuple):
 
 
 def check_tiff(data: memoryview) -> Declared:
-    """Return the header of a TIFF's first image; raise CorruptImageError for impossible values."""
+    """Return the values that a TIFF declares for its first image; raise CorruptImageError for impossible ones."""
     order = "<" if bytes(data[:2]) == b"II" else ">"
     big = data[2 if order == "<" else 3] == ord("+")
     layout = _Layout(order, "Q", "Q", 20) if big else _Layout(order, "H", "I", 12)
@@ -47,7 +47,7 @@ def check_tiff(data: memoryview) -> Declared:
 
 
 def _read_directory(data: memoryview, layout: _Layout, pointer: int) -> dict[int, tuple[int, int, int]]:
-    """Return the type, number and position of the values of each tag."""
+    """Return, for each tag, the type, the number and the position of its values."""
     (directory,) = struct.unpack_from(layout.order + layout.offset, data, pointer)
     (count,) = struct.unpack_from(layout.order + layout.number, data, directory)
     check(0 < count <= _MAX_ENTRIES, f"TIFF: its directory has {count} entries")
@@ -82,7 +82,7 @@ def _check_tags(data: memoryview, layout: _Layout, tags: dict[int, tuple[int, in
     planar = planes == 2 and samples > 1
     unvetted = bits not in _VETTED_BITS or _has_unvetted_samples(samples, bits, planar, numbers(_EXTRA_SAMPLES, 1)[0])
     if unvetted and planar and bits != 8:
-        # nvImageCodec would return pixels that the file does not hold.
+        # nvImageCodec would return pixels that are not in the file.
         raise CorruptImageError(f"Planes of {bits} bits in a TIFF are not supported; save it with interleaved channels")
     declared = Declared(height, width, samples, bits, crash_prone=unvetted)
     check_density(declared, len(data), _MAX_PIXELS_PER_BYTE, "TIFF")
@@ -92,23 +92,23 @@ def _check_tags(data: memoryview, layout: _Layout, tags: dict[int, tuple[int, in
     return declared
 
 
-# Pillow can't read samples of other sizes, or not as stored: libtiff would decode them without any check of their data.
+# The bit depths that Pillow reads as stored. libtiff would decode files of other depths without any check of their data.
 _VETTED_BITS = (1, 2, 4, 8, 16, 32, 64)
 
 
-# The tags that a plain file may have, with the only values allowed; tags whose values do not matter (such as description,
-# software, resolution and time) are listed without.
+# The tags that a plain file may have, with the only values allowed. Tags whose values do not matter (such as description,
+# software, resolution and time) have no values here.
 _COMPRESSION, _PHOTOMETRIC, _STRIP_OFFSETS, _STRIP_BYTES = 259, 262, 273, 279
 _PLAIN_VALUES: dict[int, list[int]] = {
-    254: [0],  # A full-resolution image.
+    254: [0],  # full-resolution image
     _BITS: [8, 8, 8],
     _COMPRESSION: [1],
     _PHOTOMETRIC: [2],
-    266: [1],  # The first pixel in the highest bits.
-    274: [1],  # Upright.
+    266: [1],  # first pixel in the highest bits
+    274: [1],  # upright
     _SAMPLES: [3],
     _PLANES: [1],
-    339: [1, 1, 1],  # Unsigned integers.
+    339: [1, 1, 1],  # unsigned integers
 }
 _PLAIN_REQUIRED = frozenset(
     (_WIDTH, _HEIGHT, _BITS, _COMPRESSION, _PHOTOMETRIC, _STRIP_OFFSETS, _SAMPLES, _STRIP_BYTES)
@@ -117,7 +117,7 @@ _PLAIN_TAGS = _PLAIN_REQUIRED | _PLAIN_VALUES.keys() | {_ROWS_PER_STRIP, 270, 28
 
 
 def plain_rows(encoded: np.ndarray) -> np.ndarray | None:
-    """Return the rows of an uncompressed 8-bit RGB TIFF with consecutive strips: uint8 (H, W, 3), a view; None for
+    """Return a view of the rows of an uncompressed 8-bit RGB TIFF with consecutive strips: uint8 of shape (H, W, 3); None for
     other files.
 
     Args:
@@ -152,7 +152,7 @@ def plain_rows(encoded: np.ndarray) -> np.ndarray | None:
 
 
 def _values(data: memoryview, layout: _Layout, entry: tuple[int, int, int]) -> list[int]:
-    """Return the values of a tag, if they are whole numbers; otherwise none."""
+    """Return the values of a tag; an empty list if they are not integers."""
     kind, count, place = entry
     if kind not in _NUMBERS or count > len(data):
         return []
@@ -160,7 +160,7 @@ def _values(data: memoryview, layout: _Layout, entry: tuple[int, int, int]) -> l
 
 
 def _ends_after_directory(data: memoryview, layout: _Layout) -> bool:
-    """Return whether there is a single image."""
+    """Return whether the file has only one directory, and thus one image."""
     (directory,) = struct.unpack_from(layout.order + layout.offset, data, 4)
     (count,) = struct.unpack_from(layout.order + layout.number, data, directory)
     (following,) = struct.unpack_from(layout.order + layout.offset, data, directory + 2 + count * layout.entry)
@@ -168,7 +168,7 @@ def _ends_after_directory(data: memoryview, layout: _Layout) -> bool:
 
 
 def _has_unvetted_samples(samples: int, bits: int, planar: bool, extra: int) -> bool:
-    """Return whether Pillow can't read such pixels; ``extra``: the meaning of the first extra sample (0: unspecified)."""
+    """Return whether Pillow cannot read pixels of this kind; ``extra``: the meaning of the first extra sample (0: unspecified)."""
     if samples == 1:
         return False
     return samples not in (3, 4) or bits < 8 or (samples == 4 and (planar or not extra))

@@ -1,4 +1,4 @@
-"""Videos: the containers that are opened, and the frame size in their headers.
+"""Checks videos: whether the container is supported, and the frame size in its header.
 
 Sources: ISO/IEC 14496-12, 4.2 (boxes), 8.5.2 (stsd) and 12.1.3 (visual sample entries); RFC 8794 (EBML), section 4 to 6, and
 RFC 9559 (Matroska), section 5.1.4; Microsoft, AVI RIFF File Reference (avih); Google, IVF (libvpx, ivfdec.c).
@@ -30,7 +30,7 @@ CONTAINERS = (
     ),
     *("vvc", "av1", "obu", "m4v", "mjpeg", "rm", "nut", "mxf", "dv", "vc1", "yuv4mpegpipe"),
 )
-"""FFmpeg's names of supported containers: the common ones, without those that refer to other files."""
+"""FFmpeg's names of supported containers: common ones that cannot refer to other files."""
 
 
 class CorruptVideoError(PenstockError, ValueError):
@@ -38,7 +38,7 @@ class CorruptVideoError(PenstockError, ValueError):
 
 
 def check_video(data: memoryview) -> tuple[int, int] | None:
-    """Return the height and width in a video's header; None if they are known only when it is opened."""
+    """Return the height and width in a video's header; None if the size is known only when the video is opened."""
     start = bytes(data[:12])
     if start[4:8] in (b"ftyp", b"moov", b"mdat", b"free", b"wide", b"skip"):
         return _mp4_size(data)
@@ -59,7 +59,7 @@ def _largest(sizes: Iterator[tuple[int, int]]) -> tuple[int, int] | None:
 
 _MAX_BOXES = 10_000
 _TO_ENTRIES = (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsd")
-# Version, flags and count precede the entries; in an entry the size follows its box header.
+# Entries follow the version, the flags and the count. In an entry, the size is at this distance after the box header.
 _ENTRIES_AT, _SIZE_AT = 8, 24
 
 
@@ -68,7 +68,7 @@ def _mp4_size(data: memoryview) -> tuple[int, int] | None:
 
 
 def _entries(data: memoryview, path: tuple[bytes, ...]) -> Iterator[tuple[int, int]]:
-    """Yield the sizes in the visual sample entries, for all boxes with that path."""
+    """Yield the sizes in the visual sample entries of all boxes with a path."""
     for name, contents in _boxes(data):
         if name != path[0]:
             continue
@@ -82,7 +82,7 @@ def _entries(data: memoryview, path: tuple[bytes, ...]) -> Iterator[tuple[int, i
 
 
 def _boxes(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
-    """Yield consecutive boxes, as long as they are valid."""
+    """Yield consecutive boxes until one is not valid."""
     position = 0
     for _ in range(_MAX_BOXES):
         if position + 8 > len(data):
@@ -103,7 +103,7 @@ def _boxes(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
 
 
 def _avi_size(data: memoryview) -> tuple[int, int] | None:
-    # The first list begins with the main header.
+    # The main header must come first in the first list.
     if len(data) < 72 or bytes(data[24:28]) != b"avih":
         return None
     width, height = struct.unpack_from("<II", data, 64)
@@ -141,7 +141,7 @@ def _track_sizes(data: memoryview, path: tuple[int, ...]) -> Iterator[tuple[int,
 
 
 def _elements(data: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """Yield consecutive elements, as long as they are valid."""
+    """Yield consecutive elements until one is not valid."""
     position = 0
     for _ in range(_MAX_ELEMENTS):
         if position >= len(data):
@@ -151,7 +151,7 @@ def _elements(data: memoryview) -> Iterator[tuple[int, memoryview]]:
             return
         width = 9 - data[position].bit_length()
         length, position = _variable(data, position, keep_marker=False)
-        # All ones: up to the end.
+        # A length of all ones means up to the end.
         unknown = length == (1 << 7 * width) - 1
         end = len(data) if unknown else position + length
         yield identifier, data[position:end]
@@ -159,7 +159,7 @@ def _elements(data: memoryview) -> Iterator[tuple[int, memoryview]]:
 
 
 def _variable(data: memoryview, position: int, keep_marker: bool) -> tuple[int, int]:
-    """Return a number whose first byte's leading zeros encode its length, and the position after it."""
+    """Return a number of variable length, and the position after it; the leading zeros of its first byte encode the length."""
     width = 9 - data[position].bit_length()
     value = int.from_bytes(data[position : position + width], "big")
     if not keep_marker:

@@ -1,4 +1,4 @@
-"""WebP: the container's chunks.
+"""Checks the chunks of WebP files.
 
 Source: RFC 9649 (WebP), sections 2.3 to 2.7 and 3.4; RFC 6386 (VP8), section 9.1.
 """
@@ -21,7 +21,7 @@ _ANIMATION = 0x02
 
 
 def check_webp(data: memoryview) -> Declared:
-    """Return a WebP's header; raise CorruptImageError for impossible values."""
+    """Return the values that a WebP's header declares; raise CorruptImageError for impossible ones."""
     check(len(data) >= _FIRST_CHUNK + 8 + 10, "WebP: it is cut short within its header")
     chunk, body = bytes(data[_FIRST_CHUNK : _FIRST_CHUNK + 4]), data[_FIRST_CHUNK + 8 :]
     if chunk == b"VP8 ":
@@ -44,14 +44,14 @@ def check_webp(data: memoryview) -> Declared:
 
 
 def is_animated(encoded: np.ndarray) -> bool:
-    """Return whether a WebP with a valid header says that it is an animation."""
+    """Return whether the header of a WebP says that it is an animation; the header must be valid."""
     return bytes(encoded[_FIRST_CHUNK : _FIRST_CHUNK + 4]) == b"VP8X" and bool(encoded[_FIRST_CHUNK + 8] & _ANIMATION)
 
 
 def _check_chunks(data: memoryview) -> None:
-    """Raise CorruptImageError for a chunk that extends beyond the file: libraries allocate what it declares.
+    """Raise CorruptImageError if a chunk extends beyond the file, as libraries would allocate its declared length.
 
-    They read on after the container's end, so that part is checked as well; zero padding is ignored.
+    Libraries read on after the container's end, so chunks there are checked as well; zero padding is ignored.
     """
     size = len(data)
     position = _FIRST_CHUNK

@@ -1,4 +1,4 @@
-"""A batch decoder that works on a separate thread, without the GIL."""
+"""A decoder of batches that works on a separate thread, without the GIL."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from penstock.kernels.codecs.nvimgcodec.library import Share, instance
 
 @dataclass(frozen=True, eq=False)
 class PixelFormat:
-    """A pixel format to decode to; there is one object for each.
+    """A pixel format to decode to; each format has a single instance.
 
     Attributes:
         color_spec: the library's number for the colour space.
-        sample_format: the library's number for an interleaved format.
-        channels: the result's channels.
+        sample_format: the library's number for the interleaved sample format.
+        channels: the number of channels of the result.
     """
 
     color_spec: int
@@ -35,14 +35,14 @@ RGB, BGR, GRAY = PixelFormat(1, 8, 3), PixelFormat(1, 10, 3), PixelFormat(2, 4, 
 
 
 class EncodedImages(NamedTuple):
-    """Images to decode, in columns.
+    """Images to decode; each attribute holds a value for every image.
 
     Attributes:
-        files: their bytes.
+        files: the bytes of the encoded images.
         sizes: heights and widths as stored, int64 of shape (images, 2).
-        regions: top, left, bottom and right of the regions to decode, as stored, int64 of shape (images, 4); zeros: the
-            whole image.
-        outputs: addresses to decode to, int64 of shape (images,).
+        regions: top, left, bottom and right of the regions to decode, in the stored images, int64 of shape (images, 4); zeros: the whole
+            image.
+        outputs: the addresses to which pixels are written, int64 of shape (images,).
     """
 
     files: EncodedFiles
@@ -51,7 +51,7 @@ class EncodedImages(NamedTuple):
     outputs: np.ndarray
 
     def records(self) -> np.ndarray:
-        """Return an :data:`~penstock.core.codecs.ENCODED_IMAGE` for each."""
+        """Return an :data:`~penstock.core.codecs.ENCODED_IMAGE` for each image."""
         images = np.zeros(len(self.files), ENCODED_IMAGE)
         images["data"], images["size"], images["output"] = self.files.places, self.files.sizes, self.outputs
         images["height"], images["width"] = self.sizes.T
@@ -64,8 +64,8 @@ class Decoded:
 
     Args:
         job: the job that decodes them.
-        batch: its images, and whether it failed.
-        images: an :data:`~penstock.core.codecs.ENCODED_IMAGE` for each.
+        batch: the record of the batch that compiled code reads, and in which it stores the status.
+        images: an :data:`~penstock.core.codecs.ENCODED_IMAGE` for each image.
     """
 
     __slots__ = ("_batch", "_images", "_job")
@@ -79,19 +79,19 @@ class Decoded:
         return self._job.is_done
 
     def await_done(self) -> None:
-        """Wait for the batch, without holding the GIL; any thread may."""
+        """Wait for the batch, without holding the GIL; any thread may call this."""
         self._job.wait()
 
     def wait(self) -> list[int]:
         """Wait for the batch, without holding the GIL.
 
-        On a GPU, work submitted to the stream afterwards sees the pixels.
+        On a GPU, work queued on the stream afterwards sees the pixels.
 
         Returns:
-            The state of each image: 0 if it is not decoded, else the number of the decoder that decoded it.
+            The state of each image: 0 if it was not decoded, otherwise the number of the decoder that decoded it.
 
         Raises:
-            MemoryError: there was no memory for a second decoder, which images needed.
+            MemoryError: there was not enough memory for the second decoder, which some images needed.
             RuntimeError: a decoder's backends are not available.
         """
         self.await_done()
@@ -104,12 +104,12 @@ class BatchDecoder:
     """Decodes batches in order on a separate thread.
 
     Args:
-        device: number of the GPU; None: the CPU.
-        threads: CPU threads that the library may use.
-        first, second: the backends of two decoders; images that the first rejects go to the second, which is created
-            when that first happens, or at once if the first can't be created. The second may be empty.
+        device: the number of the GPU; None: the CPU.
+        threads: the number of CPU threads that the library may use.
+        first, second: the backends of two decoders. Images that the first decoder rejects go to the second, which is created when that
+            happens for the first time, or at once if the first one cannot be created. Without backends, there is no second decoder.
         options: the options for the backends, in the library's syntax.
-        spares_baseline: baseline JPEGs that the first rejects do not go to the second.
+        spares_baseline: whether baseline JPEGs that the first decoder rejects are left undecoded, rather than passed to the second.
     """
 
     def __init__(
@@ -131,10 +131,10 @@ class BatchDecoder:
         """Start decoding a batch.
 
         Args:
-            images: the images with outputs large enough for their pixels.
+            images: the images; outputs must be large enough for the pixels.
             pixels: the format to decode to.
-            stream: the CUDA stream to order work on.
-            keep: object to keep alive until the batch is decoded: the owner of the outputs.
+            stream: the CUDA stream on which work is ordered.
+            keep: the owner of the outputs, which is kept alive until the batch is decoded.
         """
         return self.decode_records(images.records(), pixels, stream, (images, keep))
 
@@ -142,9 +142,9 @@ class BatchDecoder:
         """Start decoding a batch.
 
         Args:
-            images: an :data:`~penstock.core.codecs.ENCODED_IMAGE` for each.
+            images: an :data:`~penstock.core.codecs.ENCODED_IMAGE` for each image.
             pixels, stream: as in :meth:`decode`.
-            keep: object to keep alive until the batch is decoded: the owners of the files and outputs.
+            keep: the owners of the files and outputs, which are kept alive until the batch is decoded.
         """
         numbers = pixels.color_spec, pixels.sample_format, pixels.channels
         batch = ImageBatch(self._decoder, images.ctypes.data, len(images), *numbers, stream, 0)

@@ -1,4 +1,4 @@
-"""nvImageCodec's C library: finding it, starting it, and the parameters of its decoders."""
+"""nvImageCodec's C library: how it is found and initialized, and the parameters of its decoders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.kernels.codecs.libraries import nvimgcodec
 
 
 class Backend(IntEnum):
-    """Kinds of decoders."""
+    """The kinds of decoders, with the library's numbers."""
 
     CPU_ONLY = 1
     GPU_ONLY = 2
@@ -23,7 +23,7 @@ class Backend(IntEnum):
 
 
 class Policy(IntEnum):
-    """How a backend's share of a batch may change."""
+    """Whether the library may change a backend's share of a batch, with the library's numbers."""
 
     IGNORED = 1
     ADAPTIVE = 3
@@ -31,12 +31,12 @@ class Policy(IntEnum):
 
 @dataclass(frozen=True)
 class Share:
-    """One backend of a decoder.
+    """A backend of a decoder, and its share of the work.
 
     Attributes:
         backend: the kind of decoder.
-        load: its fraction of each batch; the backends after it get the rest.
-        policy: whether that fraction may change.
+        load: the fraction of each batch that this backend gets; backends after it get the rest.
+        policy: whether the library may change that fraction.
     """
 
     backend: Backend
@@ -46,7 +46,7 @@ class Share:
 
 @functools.cache
 def library() -> int | None:
-    """Return the address of the library, or None if it is missing or its version is not supported."""
+    """Return the handle of the library; None if the library is missing or its version is not supported."""
     module = nvimgcodec()
     return None if module is None else load_codec(str(Path(module.__file__).with_name("libnvimgcodec.so.0")))
 
@@ -59,5 +59,5 @@ def instance() -> int:
     return start_codec(loaded)
 
 
-# A forked process has neither the threads nor the GPUs of its parent.
+# A forked process has neither the threads nor the GPU contexts of its parent.
 os.register_at_fork(after_in_child=instance.cache_clear)

@@ -1,4 +1,4 @@
-"""nvImageCodec's decoders on a GPU: on separate threads, in turn, and by its Python API.
+"""nvImageCodec's decoders on a GPU: several that take turns, each on its own thread, and one that is used through the Python API.
 
 Source: nvImageCodec's Python API, version 0.9 (``Decoder``, ``DecodeParams``, ``CodeStream.get_sub_code_stream``).
 """
@@ -22,20 +22,20 @@ from penstock.tensors.streams import Event, Stream, borrowed_streams
 
 
 class Turns:
-    """nvImageCodec's decoders, each with its own thread, which take turns at batches if these are small.
+    """nvImageCodec's decoders, each with a thread of its own, which take turns if batches are small.
 
-    Unless the user assigns a part of each batch to other decoders, the JPEG engine decodes everything that it supports:
-    so the same image gives the same pixels, whatever it is batched with. Where it fails, as when the GPU is short of
-    memory, images do not go to nvImageCodec's other decoders, which round differently, unless the user set a load.
+    Unless the user assigns a part of each batch to other decoders, the JPEG engine decodes everything that it supports, so that an image's
+    pixels do not depend on the other images of the batch. If the engine fails, for example because the GPU is short of memory, images do
+    not go to nvImageCodec's other decoders, which round differently, unless the user has set a load.
 
     Args:
-        load: the part of each batch that the engine gets; None: all.
+        load: the fraction of each batch that the engine gets; None: the whole batch.
         most: the largest number of decoders.
 
     Attributes:
-        leaves_baseline: whether baseline JPEGs that the engine rejects stay undecoded here, for decoders outside nvImageCodec.
-        streams: the stream of each decoder: on a shared one, decoders would wait for each other, and the work on a
-            batch for the next batch's decoding.
+        leaves_baseline: whether baseline JPEGs that the engine rejects are left to decoders outside nvImageCodec.
+        streams: the stream of each decoder. On a shared stream, decoders would wait for each other, and work on a batch would wait until
+            the next one is decoded.
     """
 
     def __init__(self, cupy: ModuleType, num_threads: int, load: float | None, options: str, most: int) -> None:
@@ -44,7 +44,7 @@ class Turns:
         if load is None or load >= 1:
             self._shares = [Share(Backend.ENGINE)], rest
         elif load > 0:
-            # A fixed share would be computed from the first batch's size, and hold for larger ones, too.
+            # A fixed share would be computed from the size of the first batch, and applied to larger batches, too.
             self._shares = [Share(Backend.ENGINE, load, Policy.ADAPTIVE), *rest], []
         device = cupy.cuda.Device().id
         self._settings = device, num_threads, options
@@ -56,11 +56,11 @@ class Turns:
 
     @property
     def idle(self) -> int:
-        """As in :class:`TurnTaking`."""
+        """The same as :attr:`TurnTaking.idle`."""
         return self._turns.idle
 
     def next(self, count: int, pixels: int) -> tuple[BatchDecoder, Stream, Event]:
-        """Return the decoder for ``count`` images of this many pixels together, its stream, and its event."""
+        """Return the decoder for ``count`` images with ``pixels`` pixels in total, its stream, and its event."""
         turn = self._turns.next(count, pixels)
         decoder = self._decoders[turn]
         if decoder is None:
@@ -71,7 +71,7 @@ class Turns:
 
 
 class PythonApi:
-    """nvImageCodec's decoder for images that the C API does not decode, made when it is needed."""
+    """The decoder for images that the C API does not decode; created when it is first needed."""
 
     def __init__(self, device: int, num_threads: int, options: str) -> None:
         self._settings = device, num_threads, options
@@ -80,7 +80,7 @@ class PythonApi:
     def decode(
         self, images: Sequence[tuple[np.ndarray, Region | None]], output_type: DALIImageType, stream: int
     ) -> list[Any]:
-        """Decode regions of encoded images; return the library's images, as stored, and None for those that it does not
+        """Decode regions of encoded images; return nvImageCodec's images, not rotated, and None for those that it does not
         support.
         """
         codec = nvimgcodec()
@@ -104,7 +104,7 @@ class PythonApi:
 
 
 def options_of(arguments: dict[str, Any]) -> str:
-    """Return the decoders' options, in the library's syntax, for an operator's arguments."""
+    """Return the decoder options for an operator's arguments, in the library's syntax."""
     fancy = int(arguments["jpeg_fancy_upsampling"])
     options = [
         f":fancy_upsampling={fancy}",
