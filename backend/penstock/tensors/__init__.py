@@ -1,4 +1,4 @@
-"""Samples, and batches of samples, on the CPU or GPU: the data that flows through a pipeline."""
+"""Samples, and batches of samples, on the CPU or GPU: the data that flow through a pipeline."""
 
 from penstock.tensors.batch import TensorList
 from penstock.tensors.formatting import format_batch, format_tensor

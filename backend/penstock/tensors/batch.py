@@ -23,14 +23,15 @@ def volumes(shapes: Sequence[Shape]) -> list[int]:
 
 
 def equally_apart(first: int, step: int, count: int) -> np.ndarray:
-    """Return the addresses of consecutive items, int64, each of ``step`` bytes."""
+    """Return the addresses of ``count`` consecutive items of ``step`` bytes each, int64."""
     return np.arange(first, first + step * count, step) if step else np.full(count, first, np.int64)
 
 
 def stacked(batch: TensorList) -> np.ndarray | None:
-    """Return samples on the CPU as one array, with a leading dimension for them; None if there are none, or if their shapes differ.
+    """Return the samples of a batch on the CPU as one array with a leading batch dimension; None if there are none, or if their shapes
+    differ.
 
-    It shares the batch's memory where that is contiguous.
+    The array shares the batch's memory if the batch is contiguous.
     """
     shapes = batch.shapes
     if not shapes or shapes.count(shapes[0]) != len(shapes):
@@ -81,27 +82,27 @@ _List = TypeVar("_List", bound="TensorList")
 
 
 class TensorList:
-    """The base of :class:`TensorListCPU` and :class:`TensorListGPU`.
+    """Base class of :class:`TensorListCPU` and :class:`TensorListGPU`.
 
     Attributes:
         shapes: the samples' shapes.
-        source_infos: the source of each sample (a file's path and the like), or empty.
-        positions: the positions of the samples in the pipeline's batch, ascending, if conditionals have split it, or if
-            the samples are parts of its samples; otherwise None.
+        source_infos: the source of each sample, for example a file's path; or empty.
+        positions: for each sample, the position of the sample of the pipeline's batch that it is, or is a part of; ascending. None unless
+            conditionals have split the batch, or its samples have been split into parts.
     """
 
     device_type: ClassVar[str]
     _tensor_class: ClassVar[type[Tensor]]
-    # Defaults of most batches are on the class, as each step of a pipeline creates batches.
+    # Defaults of most batches are class attributes, as each step of a pipeline creates batches.
 
-    # Whether the user asked for the samples not to be copied to one buffer.
+    # Whether the user asked that samples not be copied to one buffer.
     _scattered = False
     _dtype = DALIDataType.NO_TYPE
     _ndim = 0
     _layout = ""
-    # Whether each sample is known to be contiguous: CuPy takes long to find out for many.
+    # Whether each sample is known to be contiguous. For many samples, CuPy takes long to determine this.
     are_dense = False
-    # The addresses of the samples, int64, as long as these are known.
+    # The addresses of the samples, int64, while they are known.
     places: np.ndarray | None = None
     # The shapes last converted to an array, and that array.
     _shape_rows: tuple[Sequence[Shape], np.ndarray] | None = None
@@ -109,7 +110,7 @@ class TensorList:
     _volumes: tuple[Sequence[Shape], np.ndarray] | None = None
     source_infos: Sequence[str] = ()
     positions: list[int] | None = None
-    # The elements of all samples as one 1-D array if the batch is contiguous, else None.
+    # The elements of all samples as a single 1-D array if the batch is contiguous, otherwise None.
     elements: Any = None
     _samples: list[Any] | None = None
 
@@ -128,9 +129,9 @@ class TensorList:
         ndim: int | None = None,
         source_infos: Sequence[str] = (),
     ) -> _List:
-        """Return a batch of arrays that are on this class's device already. Nothing is copied or checked.
+        """Make a batch of arrays that are already on this class's device. Nothing is copied or checked.
 
-        ``dtype`` and ``ndim`` describe an empty batch.
+        ``dtype`` and ``ndim`` are needed for an empty batch.
         """
         self = cls.__new__(cls)
         self._samples, self._layout = list(samples), layout
@@ -149,7 +150,7 @@ class TensorList:
     def without_data(
         cls: type[_List], shapes: Sequence[Shape], layout: str, dtype: DALIDataType, ndim: int | None
     ) -> _List:
-        """Return a batch with only these properties; its samples are None."""
+        """Make a batch that has only these properties; its samples are None."""
         self = cls.__new__(cls)
         self.shapes, self._samples = shapes, [None] * len(shapes)
         if type(shapes) is ShapeRows:
@@ -159,7 +160,7 @@ class TensorList:
 
     @classmethod
     def of_dense(cls: type[_List], samples: Sequence[object], shapes: Sequence[Shape], dtype: DALIDataType) -> _List:
-        """Return a batch of at least one array, each contiguous, on this class's device. Nothing is copied or checked."""
+        """Make a batch of at least one contiguous array on this class's device. Nothing is copied or checked."""
         self = cls.__new__(cls)
         self._samples, self.shapes, self.are_dense = list(samples), shapes, True
         self._dtype, self._ndim = dtype, len(shapes[0])
@@ -169,7 +170,7 @@ class TensorList:
     def of_described(
         cls: type[_List], samples: Sequence[object], shapes: Sequence[Shape], dtype: DALIDataType, table: np.ndarray
     ) -> _List:
-        """Return a batch of at least one array, like :meth:`of_dense`, from arrays that the core has described.
+        """Make a batch like :meth:`of_dense`, from at least one array that the core has described.
 
         Args:
             table: the descriptions, one ``ARRAY`` (:mod:`penstock.core.arrays`) for each sample.
@@ -184,10 +185,10 @@ class TensorList:
     def of_flat(
         cls: type[_List], samples: Sequence[object], places: np.ndarray, sizes: np.ndarray, dtype: DALIDataType
     ) -> _List:
-        """Return a batch of contiguous arrays of one dimension on this class's device. Nothing is copied or checked.
+        """Make a batch of contiguous one-dimensional arrays on this class's device. Nothing is copied or checked.
 
         Args:
-            places, sizes: their addresses and lengths, int64.
+            places, sizes: the addresses and lengths of the arrays, int64.
         """
         self = cls.__new__(cls)
         self._samples, self.are_dense, self.places = list(samples), True, places
@@ -204,11 +205,11 @@ class TensorList:
         ndim: int | None = None,
         dtype: DALIDataType | None = None,
     ) -> _List:
-        """Return a contiguous batch: ``elements`` is 1-D and holds the samples one after the other.
+        """Make a contiguous batch of ``elements``, which is 1-D and contains the samples one after the other.
 
         Args:
             ndim: the number of dimensions of a sample, for a batch that may be empty.
-            dtype: the type, if it is not the array's.
+            dtype: the type of the elements, if it differs from the array's.
         """
         self = cls.__new__(cls)
         self.elements = elements
@@ -244,37 +245,37 @@ class TensorList:
         return other
 
     def subset(self: _List, indices: Sequence[int]) -> _List:
-        """Return the batch of the samples at ``indices``, in that order, sharing memory."""
+        """Return the batch of the samples at ``indices``, in that order; it shares this batch's memory."""
         samples = self.samples
         infos = [self.source_infos[i] for i in indices] if self.source_infos else ()
         return type(self).of_samples([samples[i] for i in indices], self._layout, self._dtype, self._ndim, infos)
 
     def made_of(self, start: int, stop: int) -> tuple[int, int]:
-        """Return the start and stop of the samples made from samples ``start`` to ``stop`` of the pipeline's batch."""
+        """Return the range of this batch's samples that were made from samples ``start`` to ``stop`` of the pipeline's batch."""
         if self.positions is None:
             return start, stop
         return bisect_left(self.positions, start), bisect_left(self.positions, stop)
 
     def emptied(self: _List, indices: Collection[int]) -> _List:
-        """Return the batch with the samples at ``indices`` of size zero, the others sharing memory."""
+        """Return the batch with the samples at ``indices`` replaced by empty ones; other samples share this batch's memory."""
         samples = [sample.reshape(-1)[:0] if i in indices else sample for i, sample in enumerate(self.samples)]
         return type(self).of_samples(samples, self._layout, self._dtype, self._ndim, self.source_infos)
 
     def unfolded(self: _List) -> _List:
-        """Return the slices of all samples along their first dimension as one batch, sharing memory."""
+        """Return the slices of all samples along the first dimension as one batch, which shares this batch's memory."""
         shapes = [shape[1:] for shape in self.shapes for _ in range(shape[0])]
         if self.elements is not None:
             other = type(self).of_elements(self.elements, shapes, self._layout[1:], self._ndim - 1)
         else:
             parts = ((sample, part) for sample in self.samples for part in range(len(sample)))
-            # A slice with one dimension less, which stays an array even without dimensions.
+            # A slice has one dimension less, and is an array even if no dimension is left.
             samples = [sample[part : part + 1].reshape(sample.shape[1:]) for sample, part in parts]
             other = type(self).of_samples(samples, self._layout[1:], self._dtype, self._ndim - 1)
         other._dtype = self._dtype
         return other
 
     def repeated(self: _List, counts: Sequence[int]) -> _List:
-        """Return the batch with each sample repeated, sharing memory."""
+        """Return a batch in which sample ``i`` occurs ``counts[i]`` times; it shares this batch's memory."""
         samples = [sample for sample, count in zip(self.samples, counts) for _ in range(count)]
         return type(self).of_samples(samples, self._layout, self._dtype, self._ndim)
 
@@ -321,7 +322,7 @@ class TensorList:
         return known[1].copy()
 
     def sample_volumes(self) -> np.ndarray:
-        """Return the number of elements of each sample, int64 of shape (batch,), an array that may be shared."""
+        """Return the number of elements of each sample, int64 of shape (batch,). The array may be shared, so it must not be changed."""
         known = self._volumes
         if known is None or known[0] is not self.shapes:
             shapes = self.shapes
@@ -331,7 +332,7 @@ class TensorList:
         return known[1]
 
     def know_volumes(self, other: TensorList) -> None:
-        """Take over the cached volumes of a batch of the same shapes."""
+        """Take over the cached volumes of another batch, whose samples must have the same shapes."""
         if other._volumes is not None and other._volumes[0] is other.shapes:
             self._volumes = self.shapes, other._volumes[1]
 
@@ -339,7 +340,7 @@ class TensorList:
         return len(self.shapes)
 
     def source_info(self, index: int) -> str:
-        """Return the source of a sample (a file's path and the like), or an empty string."""
+        """Return the source of a sample, for example a file's path; or an empty string."""
         return self.source_infos[index] if self.source_infos else ""
 
     def __getitem__(self, index: int) -> Any:
@@ -367,7 +368,7 @@ class TensorList:
         self._dtype = new_type
 
     def reset(self) -> None:
-        """Drop the samples."""
+        """Remove all samples."""
         vars(self).clear()
         TensorList.__init__(self)
 
@@ -379,8 +380,11 @@ class TensorList:
         raise NotImplementedError
 
     def stacked(self) -> Any:
-        """Return the samples as one array of the device's library, which shares the batch's memory if the batch is contiguous;
-        raises RuntimeError unless all shapes are equal."""
+        """Return the samples as one array of the device's library, which shares the batch's memory if the batch is contiguous.
+
+        Raises:
+            RuntimeError: shapes differ.
+        """
         if not self.is_dense_tensor():
             raise RuntimeError(
                 "The batch cannot be represented as a tensor or an array: that needs samples which all have the same shape, a "
@@ -392,10 +396,10 @@ class TensorList:
     def as_tensor(self) -> Any:
         """Return the batch as one tensor with a leading batch dimension.
 
-        For an empty batch, whose samples' extents are unknown, the tensor has as many dimensions as a sample.
+        The tensor of an empty batch has as many dimensions as a sample, as no extents are known.
 
         Raises:
-            RuntimeError: shapes differ, or the batch is empty and its type or rank is unknown.
+            RuntimeError: shapes differ, or the batch is empty and the type or rank of samples is unknown.
         """
         self._check_typed()
         if not len(self):
@@ -405,14 +409,14 @@ class TensorList:
         return self._tensor_class.of_array(self.stacked(), "N" + self._layout if self._layout else "", "", self._dtype)
 
     def as_reshaped_tensor(self, shape: Sequence[int]) -> Any:
-        """Return the batch's elements as one tensor of ``shape``; raise RuntimeError unless the volumes are equal."""
+        """Return the elements of the batch as one tensor of ``shape``; raise RuntimeError unless both have the same number of elements."""
         self._check_typed()
         elements = self.contiguous_elements()
         if min(shape, default=0) < 0 or math.prod(shape) != elements.size:
             raise RuntimeError(
                 f"The requested shape {tuple(shape)} must have the same volume as the batch: {elements.size}"
             )
-        # The layout of the batch as one tensor, if the rank fits.
+        # The layout of the batch as one tensor, if the new shape has as many dimensions.
         layout = f"N{self._layout}"
         return self._tensor_class.of_array(
             elements.reshape(tuple(shape)), layout if len(layout) == len(shape) else "", "", self._dtype
@@ -437,7 +441,7 @@ class TensorList:
         return self._text(None)
 
     def _repr_html_(self) -> str:
-        """Return the first samples for notebooks, as pictures if they are images."""
+        """Return the first samples as HTML for notebooks: images as pictures."""
         from penstock.tensors.pictures import MAX_SHOWN, batch_html
 
         heading = f"{type(self).__name__}: {len(self)} samples, {self._dtype}, layout '{self._layout}'"
@@ -451,7 +455,7 @@ class TensorList:
         return sample
 
     def _adopt(self, samples: Sequence[Any], layout: str | None, ndim: int = 0) -> None:
-        """Replace the contents by these arrays; ``ndim`` is a sample's rank, used only if ``samples`` is empty."""
+        """Replace the contents by these arrays; ``ndim`` is the number of dimensions of a sample, used only if ``samples`` is empty."""
         self._ndim = ndim
         if samples:
             self._dtype, self._ndim = from_numpy_dtype(samples[0].dtype), samples[0].ndim
@@ -468,7 +472,7 @@ def _rows_of(shapes: Sequence[Shape], ndim: int) -> np.ndarray:
 
 
 def check_samples(samples: Sequence[Any]) -> None:
-    """Raise TypeError unless all arrays have one type, RuntimeError unless they have one rank."""
+    """Raise TypeError unless all arrays have the same type, and RuntimeError unless they have the same number of dimensions."""
     if not samples:
         return
     first = samples[0]
@@ -487,13 +491,12 @@ def check_samples(samples: Sequence[Any]) -> None:
 
 
 def arrays_of(items: Sequence[object], view: Callable[[Any], Any], kind: str) -> tuple[list[Any], str]:
-    """Return the listed samples as arrays, and their layout; raise TypeError, naming the sample, unless they can form a
-    batch.
+    """Return samples as arrays, and their common layout; raise TypeError, which names the sample, if they cannot form a batch.
 
     Args:
-        items: arrays, tensors, or anything that ``view`` takes.
-        view: makes an array of a sample.
-        kind: the word for a sample in errors.
+        items: the samples: arrays, tensors, or anything that ``view`` accepts.
+        view: function that returns a sample as an array.
+        kind: the word for a sample in error messages.
     """
     arrays, layout = [], ""
     for position, item in enumerate(items):
@@ -515,7 +518,7 @@ def arrays_of(items: Sequence[object], view: Callable[[Any], Any], kind: str) ->
 
 
 def check_dlpack_list(objects: object) -> None:
-    """Raise TypeError unless this is a list of objects with ``__dlpack__``."""
+    """Raise TypeError unless the argument is a list of objects with ``__dlpack__``."""
     if not isinstance(objects, list):
         raise TypeError(f"from_dlpack_list() takes a list, which is incompatible with {type(objects).__name__}")
     for position, item in enumerate(objects):

@@ -1,4 +1,4 @@
-"""CuPy, loaded when a GPU is first needed, and the error if there is none."""
+"""Loads CuPy when a GPU is first needed; raises an error that says why if none can be used."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from penstock.errors import DeviceError, DeviceLostError, as_imported
 
 
 class DeviceMemory(Protocol):
-    """The address of an array."""
+    """The memory of a CuPy array, with the array's address."""
 
     ptr: int
 
 
 class ArrayDevice(Protocol):
-    """The GPU of an array, which is the current one in a `with` statement."""
+    """The GPU on which an array is; it is the current one in a `with` statement."""
 
     id: int
 
@@ -32,7 +32,7 @@ class ArrayDevice(Protocol):
 
 
 class DeviceArray(Protocol):
-    """The part of a CuPy array's interface that describes its location."""
+    """The attributes of a CuPy array that describe its type and location."""
 
     @property
     def data(self) -> DeviceMemory: ...
@@ -54,7 +54,7 @@ class DeviceArray(Protocol):
 
 
 class ArrayFlags(Protocol):
-    """An array's memory layout."""
+    """The memory layout of an array."""
 
     @property
     def c_contiguous(self) -> bool: ...
@@ -74,7 +74,7 @@ def _device_count() -> tuple[int, str]:
 
 
 def device_count() -> int:
-    """Return the number of usable GPUs; 0 also if CuPy or the driver is missing."""
+    """Return the number of usable GPUs; also 0 if CuPy or the driver is missing."""
     return _device_count()[0]
 
 
@@ -99,14 +99,14 @@ def stream_at(address: int, device_id: int) -> Any:
         return cuda.ExternalStream(address, device_id)
 
 
-# CUDA's errors after which all calls of a process fail; the runtime and the driver number them alike.
+# CUDA errors after which all calls of a process fail; the runtime and the driver use the same numbers.
 _DEVICE_LOST_ERRORS = frozenset(
     {
         214,  # uncorrectable ECC error
         220,  # uncorrectable NVLink error
         226,  # contained memory error
         700,  # illegal address
-        702,  # launch timeout
+        702,  # context destroyed
         709,  # the context is destroyed
         710,  # assert
         714,  # hardware stack error
@@ -120,7 +120,7 @@ _DEVICE_LOST_ERRORS = frozenset(
 
 
 def device_lost(error: BaseException) -> DeviceLostError | None:
-    """Return the error to raise instead of one that reports a lost GPU."""
+    """Return the error to raise in place of one that reports a lost GPU; None if ``error`` does not."""
     if getattr(error, "status", None) not in _DEVICE_LOST_ERRORS or not type(error).__module__.startswith("cupy"):
         return None
     lost = DeviceLostError(
@@ -131,7 +131,7 @@ def device_lost(error: BaseException) -> DeviceLostError | None:
 
 
 def find_device_lost() -> DeviceLostError | None:
-    """Wait for the current device; return the error to raise if it was lost."""
+    """Wait for the current device; return the error to raise if the device was lost, otherwise None."""
     try:
         require_cupy().cuda.runtime.deviceSynchronize()
     except Exception as error:
@@ -139,19 +139,19 @@ def find_device_lost() -> DeviceLostError | None:
     return None
 
 
-# Set to ``cpu``, it moves all pipelines of a process, and of those it starts, off the GPU.
+# The environment variable that, set to ``cpu``, moves all pipelines of a process, and of processes that it starts, off the GPU.
 DEVICE_VARIABLE = "PENSTOCK_DEVICE"
 
 
 def _hint_to_programs() -> str:
-    """Return advice for a DALI program that runs under :mod:`penstock.compat`."""
+    """Return advice for DALI programs that run under :mod:`penstock.compat`; empty for others."""
     if as_imported("penstock") == "penstock" or os.environ.get(DEVICE_VARIABLE):
         return ""
     return " `python -m penstock.compat --device cpu PROGRAM` runs a program unchanged on the CPU."
 
 
 def require_device(device_id: int) -> None:
-    """Raise DeviceError, with the reason, if a pipeline cannot use the GPU with this number."""
+    """Raise DeviceError, with the reason, if a pipeline cannot use GPU ``device_id``."""
     count, why = _device_count()
     if not count:
         raise DeviceError(
@@ -169,5 +169,5 @@ def require_cupy(purpose: str = "this pipeline") -> ModuleType:
         raise DeviceError(
             f"{purpose[0].upper()}{purpose[1:]} requires a CUDA-capable GPU but none can be used: {why}.{_hint_to_programs()}"
         )
-    # Cheaper than an import, even of a loaded module.
+    # This is cheaper than an import, even of a loaded module.
     return sys.modules["cupy"]

@@ -1,4 +1,4 @@
-"""DLPack capsules, which older libraries exchange instead of objects with ``__dlpack__``."""
+"""DLPack capsules, which older libraries exchange in place of objects with ``__dlpack__``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CPU, _CUDA = 1, 2
 
 
 class Capsule:
-    """A DLPack capsule as an object with ``__dlpack__``, the form that array libraries take."""
+    """Wraps a DLPack capsule in an object with ``__dlpack__``, the form that array libraries accept."""
 
     def __init__(self, capsule: object, device: tuple[int, int] = (_CPU, 0)) -> None:
         self._capsule = capsule
@@ -26,12 +26,12 @@ class Capsule:
 
 
 def is_capsule(value: object) -> bool:
-    """Return whether this is a capsule, such as those of DLPack."""
+    """Return whether a value is a capsule, such as DLPack's."""
     return type(value).__name__ == "PyCapsule"
 
 
 def to_capsule(array: Any) -> Any:
-    """Return a DLPack capsule of a numpy or CuPy array; a read-only array is copied."""
+    """Return a DLPack capsule of a NumPy or CuPy array; a read-only array is copied."""
     if isinstance(array, np.ndarray) and not array.flags.writeable:
         array = array.copy()
     return array.__dlpack__()

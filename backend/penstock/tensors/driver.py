@@ -1,4 +1,4 @@
-"""CUDA's driver as compiled code calls it: by the addresses of its functions."""
+"""The CUDA driver in the form in which compiled code calls it: by the addresses of its functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.tensors.cuda import require_cupy
 
 
 class Driver(NamedTuple):
-    """The addresses of functions, which return 0, or the number of an error."""
+    """The addresses of driver functions; each returns 0 or the number of an error."""
 
     set_context: int
     launch: int
@@ -22,7 +22,7 @@ class Driver(NamedTuple):
     synchronize: int
 
 
-# In the order of the fields. They are stable: later versions of a function have another name.
+# The functions' names, in the order of the fields. They are stable, as later versions of a function have other names.
 _NAMES = (
     "cuCtxSetCurrent",
     "cuLaunchKernel",
@@ -54,7 +54,7 @@ def driver() -> Driver:
 
 @functools.cache
 def context_of(device_id: int) -> int:
-    """Return the handle of the context that CUDA's runtime, and so CuPy, uses on a device; it lives as long as the process."""
+    """Return the handle of the context that the CUDA runtime, and thus CuPy, uses on a device; it lives as long as the process."""
     device, context = ctypes.c_int(), ctypes.c_void_p()
     library = _library()
     for status in (
@@ -67,6 +67,6 @@ def context_of(device_id: int) -> int:
 
 
 def driver_error(status: int) -> Exception:
-    """Return the error that CuPy raises for this error number of the driver."""
+    """Return the error that CuPy raises for an error number of the driver."""
     error: Exception = require_cupy().cuda.driver.CUDADriverError(status)
     return error

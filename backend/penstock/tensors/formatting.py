@@ -9,24 +9,24 @@ import numpy as np
 
 _INDENT = " " * 4
 _Item = TypeVar("_Item")
-# Long dimensions and large batches show this many items at either end.
+# This many items at either end of long dimensions and large batches are shown.
 _EDGE_ITEMS = 2
 _MAX_SHOWN_ELEMENTS = 1000
 _MAX_LINE_CHARACTERS = 75
 
 
 def format_tensor(obj: Any, show_data: bool = True) -> str:
-    """Return a tensor, of a pipeline or of dynamic mode, as text: its properties, and by default its data."""
+    """Return a tensor, of a pipeline or of dynamic mode, as text: its properties and, if ``show_data``, its data."""
     return str(obj) if show_data else _without_data(obj)
 
 
 def format_batch(obj: Any, show_data: bool = True, indent: str = "") -> str:
-    """Return a batch, of a pipeline or of dynamic mode, as text, every line but the first indented."""
+    """Return a batch, of a pipeline or of dynamic mode, as text; all lines except the first are indented."""
     return (str(obj) if show_data else _without_data(obj)).replace("\n", "\n" + indent)
 
 
 def _without_data(shown: Any) -> str:
-    """Return only the properties, as `repr` of a pipeline's tensors and batches and of dynamic mode's storage."""
+    """Return only the properties, as the `repr` of a pipeline's tensors and batches, and of dynamic mode's storage, shows them."""
     text = repr(getattr(shown, "storage", shown))
     return type(shown).__name__ + text[text.index("(") :]
 
@@ -34,7 +34,7 @@ def _without_data(shown: Any) -> str:
 def tensor_text(
     name: str, data: np.ndarray | None, dtype: object, layout: str, device: str, shape: Sequence[int]
 ) -> str:
-    """Return a tensor as text: its data, unless None, and its properties, one per line."""
+    """Return a tensor as text: its properties, one per line, and its data unless None."""
     return _lines(name, _array_text(data), dtype, layout, device, [f"shape={tuple(shape)}"])
 
 
@@ -46,7 +46,7 @@ def batch_text(
     device: str,
     shapes: Sequence[tuple[int, ...]],
 ) -> str:
-    """Return a batch as text: its samples, unless None, and its properties, one per line."""
+    """Return a batch as text: its properties, one per line, and its samples unless None."""
     data = None if samples is None else _samples_text(samples)
     return _lines(name, data, dtype, layout, device, [f"num_samples={len(shapes)}", f"shape=[{_shapes_text(shapes)}]"])
 
@@ -79,7 +79,7 @@ def _samples_text(samples: Sequence[np.ndarray]) -> str:
 
 
 def _edges(items: Sequence[_Item]) -> list[_Item | None]:
-    """Return the first and the last items, with None for those between."""
+    """Return the first and the last items, with None in place of the items between."""
     return [*items[:_EDGE_ITEMS], None, *items[-_EDGE_ITEMS:]]
 
 

@@ -1,9 +1,9 @@
 """Host memory that is reused from run to run.
 
 A new large numpy array costs a page fault for every 4 KiB written, which takes longer than many operators' arithmetic.
-:class:`HostPool` holds blocks, and lends each as a separate array, to which every view (also through DLPack or torch)
-holds a reference: the block is free as soon as that array is gone, and a result that a user holds is never overwritten.
-Weak references detect that, not reference counts, which are inexact in free-threaded Python.
+:class:`HostPool` owns blocks, and lends each as a new array, to which every view (also through DLPack or torch) holds a reference. A block
+is free as soon as that array is gone, so a result that a user holds is never overwritten. Weak references detect when the array is gone, as
+reference counts are inexact in free-threaded Python.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ _MIN_STEP_BYTES = 256
 
 def _aligned_block(size: int) -> np.ndarray:
     raw = np.empty(size + _ALIGNMENT_BYTES, np.uint8)
-    # By ctypes, as NumPy's `raw.ctypes` takes as long as all the other steps.
+    # With ctypes, as NumPy's `raw.ctypes` takes as long as all the other steps together.
     start = -ctypes.addressof(ctypes.c_char.from_buffer(raw.data)) % _ALIGNMENT_BYTES
     return raw[start : start + size]
 
 
 def size_class(size: int) -> int:
-    """Return the next size with three significant bits: pools then reuse memory of earlier batches of other sizes."""
+    """Round a size up to three significant bits, so that pools reuse memory of earlier batches of slightly different sizes."""
     step = max(1 << max(size.bit_length() - 4, 0), _MIN_STEP_BYTES)
     return -(-size // step) * step
 
 
 class BatchMemory:
-    """Memory for the samples of a batch whose sizes become known one by one: parts of one block from a pool."""
+    """Memory for the samples of a batch whose sizes become known one by one: samples are parts of one block from a pool."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._block = np.empty(0, np.uint8)
-        # Bytes requested since the batch began.
+        # Bytes requested since the batch began, including alignment.
         self._asked = 0
 
     def begin(self, pool: HostPool | None) -> None:
-        """Start a batch, which is expected to need slightly more memory than the previous one."""
+        """Start a batch; the block is slightly larger than what the previous batch needed."""
         wanted, self._asked = self._asked + self._asked // 8, 0
         self._block = np.empty(0, np.uint8) if pool is None else pool.take(wanted)
 
     def end(self) -> None:
-        """Leave the block to the batch's samples."""
+        """Release the block, which only the batch's samples then keep alive."""
         self._block = np.empty(0, np.uint8)
 
     def take(self, size: int) -> np.ndarray:
@@ -62,10 +62,10 @@ class BatchMemory:
 
 
 class LentMemory:
-    """Memory that is lent to one borrower at a time.
+    """Memory that is lent to one user at a time.
 
     Args:
-        memory: 1-D, of uint8.
+        memory: a 1-D array of uint8.
     """
 
     def __init__(self, memory: np.ndarray) -> None:
@@ -74,11 +74,11 @@ class LentMemory:
         self._borrower: weakref.ref[np.ndarray] | None = None
 
     def is_free(self) -> bool:
-        """Return whether nothing refers to the array that was lent last."""
+        """Return whether nothing refers any more to the array that was lent last."""
         return self._borrower is None or self._borrower() is None
 
     def lend(self, size: int) -> np.ndarray:
-        """Return the first ``size`` bytes as a new array, made from a buffer, so that NumPy makes it the base of all its views."""
+        """Return the first ``size`` bytes as a new array, made from a buffer, so that NumPy makes this array the base of all its views."""
         lent = np.frombuffer(self._memory, np.uint8, size)
         self._borrower = weakref.ref(lent)
         return lent
@@ -91,16 +91,17 @@ class HostPool:
     """Blocks of host memory for the buffers of one pipeline.
 
     Args:
-        limit: bytes, free or in use; before a new block exceeds it, all free blocks are returned to the system.
+        limit: the largest total size of blocks, free or in use, in bytes; before a new block would exceed it, all free blocks are returned
+            to the system.
     """
 
     def __init__(self, limit: int = 1 << 30) -> None:
         self._limit = limit
         self._lock = threading.Lock()
-        self._blocks: list[LentMemory] = []  # by size
+        self._blocks: list[LentMemory] = []  # sorted by size
 
     def take(self, size: int) -> np.ndarray:
-        """Return a 1-D uint8 array of ``size`` bytes, aligned to 64 bytes, uninitialized."""
+        """Return an uninitialized 1-D uint8 array of ``size`` bytes, aligned to 64 bytes."""
         if size < _MIN_POOLED_BYTES:
             return _aligned_block(size)
         with self._lock:
@@ -109,8 +110,8 @@ class HostPool:
                     return block.lend(size)
             free = self._free()
             if free:
-                # All are too small. The largest is replaced, so that there are never more blocks than were in use at
-                # once.
+                # All free blocks are too small. The largest is replaced, so that there are never more blocks than were in use at the
+                # same time.
                 del self._blocks[free[-1]]
             rounded = size_class(size)
             if self.reserved + rounded > self._limit:
@@ -120,11 +121,11 @@ class HostPool:
             return block.lend(size)
 
     def _new_block(self, size: int) -> np.ndarray:
-        """Return memory of ``size`` bytes, uint8."""
+        """Allocate ``size`` bytes, uint8."""
         return _aligned_block(size)
 
     def _free(self) -> list[int]:
-        """Return the blocks that nothing refers to, smallest first."""
+        """Return the indices of the blocks that nothing refers to, smallest first."""
         return [index for index, block in enumerate(self._blocks) if block.is_free()]
 
     def _drop_free(self) -> None:
@@ -132,9 +133,9 @@ class HostPool:
             del self._blocks[index]
 
     def release(self) -> None:
-        """Release all unused memory to the system; do nothing if another thread is allocating.
+        """Release all unused memory to the system; do nothing if a thread is allocating.
 
-        The allocating thread may even be this one, if garbage collection closes a pipeline.
+        That thread may be the calling one, if garbage collection closes a pipeline while it allocates.
         """
         if self._lock.acquire(blocking=False):
             try:
@@ -144,5 +145,5 @@ class HostPool:
 
     @property
     def reserved(self) -> int:
-        """Bytes in the pool, used or free."""
+        """The total size of the pool's blocks, free or in use, in bytes."""
         return sum(block.size for block in self._blocks)

@@ -1,4 +1,4 @@
-"""Samples as pictures, for notebooks and reports: images as thumbnails, signals as curves, anything else as numbers.
+"""Shows samples in notebooks and reports: images as thumbnails, signals as curves, anything else as numbers.
 
 Everything is self-contained HTML. Images need Pillow; without it they are shown as numbers.
 """
@@ -12,13 +12,13 @@ from html import escape
 
 import numpy as np
 
-# Samples of a batch, and frames of a sequence, to show.
+# The largest number of samples of a batch, and of frames of a sequence, that are shown.
 MAX_SHOWN = 16
 _MAX_SHOWN_FRAMES = 6
-# With fewer values, numbers are easier to read.
+# Signals and pictures smaller than this are shown as numbers, which are then easier to read.
 _MIN_SIGNAL_SAMPLES, _MIN_PICTURE_SIDE = 64, 8
 _MAX_CURVE_POINTS = 600
-# 80 dB below the greatest power of a spectrum.
+# 80 dB below the highest power of a spectrum.
 _MIN_RELATIVE_POWER = 1e-8
 _STYLE = "display:inline-block;margin:4px;vertical-align:top;font:11px monospace;text-align:center"
 # Colour stops of spectrograms, from quiet to loud.
@@ -26,12 +26,12 @@ _COLOURS = np.array([[20, 11, 53], [101, 21, 110], [188, 55, 84], [245, 125, 21]
 
 
 def batch_html(heading: str, samples: Sequence[np.ndarray], layout: str, count: int, edge: int = 160) -> str:
-    """Return a batch in HTML: its first samples side by side.
+    """Return a batch as HTML, with its first samples side by side.
 
     Args:
         heading: one line about the batch.
-        samples: the first ones, shown as far as there is room.
-        layout: a sample's layout, or empty.
+        samples: the first samples of the batch, which are shown as far as there is room.
+        layout: the layout of a sample, or empty.
         count: the number of all samples.
         edge: the longest side of a picture, in pixels.
     """
@@ -42,7 +42,7 @@ def batch_html(heading: str, samples: Sequence[np.ndarray], layout: str, count: 
 
 
 def sample_html(sample: np.ndarray, layout: str = "", edge: int = 160, label: str = "") -> str:
-    """Return a sample in HTML: a picture if possible, otherwise numbers, with a one-line description."""
+    """Return a sample as HTML, with a one-line description: a picture if possible, otherwise numbers."""
     body = _picture(sample, layout, edge) or _values(sample)
     shape = "×".join(map(str, sample.shape)) or "scalar"
     what = f"{label}{shape} {sample.dtype}{_range(sample)}"
@@ -50,7 +50,7 @@ def sample_html(sample: np.ndarray, layout: str = "", edge: int = 160, label: st
 
 
 def _picture(sample: np.ndarray, layout: str, edge: int) -> str:
-    """Return the sample as a picture; empty if it is not one, or Pillow is not installed."""
+    """Return a picture of the sample; an empty string if it is not an image or signal, or Pillow is not installed."""
     if not sample.size or sample.dtype.kind not in "biuf":
         return ""
     if sample.ndim == 1:
@@ -70,7 +70,7 @@ def _values(sample: np.ndarray) -> str:
 
 
 def _range(sample: np.ndarray) -> str:
-    """Return the minimum and maximum of values shown in false colours."""
+    """Return the lowest and the highest value of a sample that is shown in false colours, as text."""
     if sample.dtype.kind != "f" or sample.size < 2:
         return ""
     low, high = _bounds(sample)
@@ -86,7 +86,7 @@ def _bounds(values: np.ndarray) -> tuple[float, float]:
 
 
 def _frames(sample: np.ndarray, layout: str) -> list[np.ndarray]:
-    """Return the images (HW, or HWC of three channels; bytes) in a sample; none if it holds no images."""
+    """Return the images in a sample, as bytes in HW or in HWC with three channels; empty if it contains no images."""
     if not layout:
         layout = _likely_layout(sample)
     if "H" in layout and "W" in layout and len(layout) == sample.ndim:
@@ -96,14 +96,14 @@ def _frames(sample: np.ndarray, layout: str) -> list[np.ndarray]:
         images = sample.transpose(order).reshape(-1, *(sample.shape[axis] for axis in order[len(others) :]))
         return [_as_bytes(_in_colour(image) if channels else image) for image in images[:_MAX_SHOWN_FRAMES]]
     if sample.ndim == 2 and min(sample.shape) >= _MIN_PICTURE_SIDE:
-        # Time goes right, frequency up.
+        # Time runs to the right, frequency upwards.
         rows = sample.T if layout == "tf" else sample
         return [_heat(_decibels_to_colours(rows) if {*layout} == {*"ft"} else rows)[::-1]]
     return []
 
 
 def _likely_layout(sample: np.ndarray) -> str:
-    """Return the layout of a sample without one, guessed from its shape; empty if it is probably not an image."""
+    """Guess the layout of a sample without a layout from its shape; empty if it is probably not an image."""
     if sample.ndim != 3 or sample.dtype.kind not in "buf":
         return ""
     if sample.shape[2] in (1, 3, 4) and min(sample.shape[:2]) > 1:
@@ -119,7 +119,7 @@ def _in_colour(image: np.ndarray) -> np.ndarray:
 
 
 def _as_bytes(image: np.ndarray) -> np.ndarray:
-    """Return the image in bytes: floats from 0 to 1 or to 255 keep their scale, others are scaled to their range."""
+    """Convert an image to bytes: floats from 0 to 1 or from 0 to 255 keep their scale, others are scaled to their range."""
     if image.dtype == np.uint8:
         return image
     low, high = _bounds(image)
@@ -130,14 +130,14 @@ def _as_bytes(image: np.ndarray) -> np.ndarray:
 
 
 def _unit(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Return the values scaled so that the low bound is 0 and the high one 1; NaN becomes 0."""
+    """Scale values so that ``low`` becomes 0 and ``high`` becomes 1; NaN becomes 0."""
     scaled = (values.astype(np.float32) - low) / ((high - low) or 1.0)
     finite: np.ndarray = np.nan_to_num(scaled, nan=0.0, posinf=1.0, neginf=0.0)
     return finite.clip(0.0, 1.0)
 
 
 def _decibels_to_colours(spectrum: np.ndarray) -> np.ndarray:
-    """Return powers in decibels, floored at silence; a spectrum with negative values is in decibels already."""
+    """Return the colours of a spectrum's powers in decibels, floored at silence; a spectrum with negative values is already in decibels."""
     low, high = _bounds(spectrum)
     if low < 0 or high <= 0:
         return spectrum
@@ -153,7 +153,7 @@ def _heat(values: np.ndarray) -> np.ndarray:
 def _png(image: np.ndarray, edge: int) -> str:
     from PIL import Image
 
-    # If the data is much larger than the picture, Pillow need not see every pixel.
+    # If the image is much larger than the picture, Pillow need not process every pixel.
     step = max(1, max(image.shape[:2]) // (4 * edge))
     thumbnail = Image.fromarray(np.ascontiguousarray(image[::step, ::step]))
     thumbnail.thumbnail((edge, edge))
@@ -169,12 +169,12 @@ def _png(image: np.ndarray, edge: int) -> str:
 
 
 def _is_signal(sample: np.ndarray) -> bool:
-    """Return whether data is a signal; bytes are not, as they may be encoded data."""
+    """Return whether a sample is a signal; bytes are not, as they may be encoded data."""
     return sample.size >= _MIN_SIGNAL_SAMPLES and sample.dtype.kind in "if" and sample.dtype.itemsize > 1
 
 
 def _curve(signal: np.ndarray, edge: int) -> str:
-    """Return the minimum and maximum of each piece of the signal, as an outline."""
+    """Draw the minimum and maximum of each piece of the signal, as an outline."""
     width, height = 2 * edge, edge / 2
     unit = _unit(signal, *_bounds(signal))
     pieces = np.array_split(unit, min(_MAX_CURVE_POINTS, len(unit)))

@@ -1,7 +1,6 @@
-"""Pinned host memory, from and to which a GPU copies by itself, at the full speed of its bus.
-
-Locking pages takes as long as copying them many times, so memory is reused. No other program can use it meanwhile, so
-it is counted (:func:`pinned_bytes`), limited, and released; where the system refuses it, ordinary memory is used.
+"""Pinned host memory, which a GPU reads and writes by itself, at the full speed of its bus.
+ Locking pages takes many times as long as copying them, so memory is reused. Other programs cannot use it meanwhile, so it is counted
+(:func:`pinned_bytes`), limited, and released when it is no longer needed. If the system refuses to lock pages, ordinary memory is used.
 """
 
 from __future__ import annotations
@@ -22,26 +21,26 @@ from penstock.tensors.memory import HostPool
 from penstock.tensors.streams import Event
 
 _MAX_PINNED_BYTES, _MAX_SHARE = 8 << 30, 0.25
-# CUDA's flag for memory that all GPUs can access, and its type of pointers to pinned memory.
+# CUDA's flag for memory that all GPUs can access, and CUDA's type number of pointers to pinned memory.
 _PORTABLE_FLAG, _HOST_MEMORY = 1, 1
 
 _lock = threading.RLock()
 _total = 0
 _refused = False
-# Incremented in a forked process, where memory that its parent has locked is not usable.
+# The number of forks before this process: memory that its parent has locked cannot be used here.
 _forks = 0
 
 
 def _note_fork() -> None:
     global _forks, _lock, _total
-    # Another thread of the parent may have held the lock.
+    # Another thread of the parent may have held the lock during the fork.
     _forks, _lock, _total = _forks + 1, threading.RLock(), 0
     copies_in_flight.forget_all()
 
 
 @functools.cache
 def max_pinned_bytes() -> int:
-    """Return the bytes of host memory that Penstock page-locks in one process, at most: 8 GiB, or a quarter of the machine's memory."""
+    """Return how many bytes of host memory Penstock page-locks in one process at most: 8 GiB, or a quarter of the machine's memory."""
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return min(_MAX_PINNED_BYTES, int(_MAX_SHARE * machine))
 
@@ -58,7 +57,7 @@ class _PinnedMemory:
         size: the size in bytes.
 
     Raises:
-        cupy.cuda.runtime.CUDARuntimeError: the system refuses it.
+        cupy.cuda.runtime.CUDARuntimeError: the system refuses to lock the memory.
     """
 
     def __init__(self, size: int) -> None:
@@ -88,10 +87,10 @@ class PinnedMemoryError(MemoryError):
 
 
 def pinned_block(size: int) -> np.ndarray:
-    """Return page-locked memory, uint8 of shape (size,), uninitialized, which is unlocked when nothing refers to it any more.
+    """Allocate uninitialized page-locked memory, uint8 of shape (size,), which is released when nothing refers to it any more.
 
     Raises:
-        PinnedMemoryError: beyond :func:`max_pinned_bytes`, or, with a warning, where the system refuses it.
+        PinnedMemoryError: the memory would exceed :func:`max_pinned_bytes`, or the system refuses it, which also gives a warning.
     """
     global _refused
     if _total + size > max_pinned_bytes():
@@ -114,20 +113,21 @@ def pinned_block(size: int) -> np.ndarray:
 
 
 def is_pinned(address: int) -> bool:
-    """Return whether host memory at an address is page-locked, by this package or another."""
+    """Return whether the host memory at an address is page-locked, by this package or another."""
     attributes = require_cupy().cuda.runtime.pointerGetAttributes(address)
     return bool(attributes.type == _HOST_MEMORY)
 
 
 class PinnedPool(HostPool):
-    """A pool of pinned memory for copies to and from a GPU; of ordinary memory where no more can be pinned.
+    """A pool of pinned memory for copies to and from a GPU; of ordinary memory if no more can be pinned.
 
-    A block is free when nothing refers to it, copies in flight included.
+    A block is free when nothing refers to it, including copies in flight.
 
     Args:
-        device_id: the GPU's number; None: the one that is current when memory is taken.
-        limit: bytes, free or in use; before a new block exceeds it, all free blocks are returned to the system.
-        max_bytes: the largest number of bytes to lock, free or in use; None: any.
+        device_id: the number of the GPU; None: the GPU that is current when memory is taken.
+        limit: the largest total size of blocks, free or in use, in bytes; before a new block would exceed it, all free blocks are returned
+            to the system.
+        max_bytes: the largest number of bytes to lock, free or in use; None: no limit.
     """
 
     def __init__(self, device_id: int | None = None, limit: int = 1 << 30, max_bytes: int | None = None) -> None:
@@ -138,7 +138,7 @@ class PinnedPool(HostPool):
         self._forks = _forks
 
     def take(self, size: int) -> np.ndarray:
-        """Return a 1-D uint8 array of ``size`` bytes, uninitialized; page-locked if it is large, and if that is possible."""
+        """Return an uninitialized 1-D uint8 array of ``size`` bytes; page-locked if it is large, and if that is possible."""
         if self._forks != _forks:
             return np.empty(size, np.uint8)
         copies_in_flight.forget_done()
@@ -163,26 +163,26 @@ class PinnedPool(HostPool):
 
     @property
     def reserved(self) -> int:
-        """Bytes in the pool, used or free, page-locked or not."""
+        """The total size of the pool's blocks, free or in use, page-locked or not, in bytes."""
         return super().reserved + self._ordinary.reserved
 
 
 class CopiesInFlight:
-    """Copies that the GPU makes by itself, and the host memory that they read, which is retained until they are done."""
+    """Copies that the GPU makes by itself, and the host memory that they use, which is retained until they are done."""
 
     def __init__(self) -> None:
-        # Garbage that is collected while a thread holds the lock may belong to a copy, too.
+        # Garbage collection while a thread holds the lock may end up here, too: hence a reentrant lock.
         self._lock = threading.RLock()
         self._copies: list[tuple[Event, object]] = []
 
     def add(self, event: Event, memory: object) -> None:
-        """Retain memory until an event, which is recorded after a copy and belongs to it alone."""
+        """Retain memory until an event is done; the event is recorded after a copy, and must be used for that copy only."""
         self.forget_done()
         with self._lock:
             self._copies.append((event, memory))
 
     def forget_done(self) -> None:
-        """Release the memory of completed copies."""
+        """Release the memory of copies that are done."""
         if self._copies:
             with self._lock:
                 self._copies = [copy for copy in self._copies if not _is_done(copy[0])]
@@ -197,7 +197,7 @@ class CopiesInFlight:
         self.forget_done()
 
     def forget_all(self) -> None:
-        """Forget all copies, in a forked process, which has none in flight, but must not release their memory either."""
+        """Forget all copies, without releasing their memory. For a forked process, in which no copy is in flight."""
         self._lock = threading.RLock()
         _of_parent.append(self._copies)
         self._copies = []
@@ -207,7 +207,7 @@ def _is_done(event: Event) -> bool:
     try:
         return event.done
     except require_cupy().cuda.runtime.CUDARuntimeError:
-        # A lost device copies nothing; its next user gets the error.
+        # A lost device makes no copies any more; its next user gets the error.
         return True
 
 

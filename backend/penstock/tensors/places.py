@@ -1,4 +1,4 @@
-"""The addresses and sizes of batches' samples, for compiled code."""
+"""The addresses and sizes of samples of batches, for compiled code."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from penstock.tensors.tensor_list import TensorListCPU
 
 
 def flat_arrays(objects: Sequence[object]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the addresses and lengths, int64, of contiguous NumPy arrays of one dimension and one type; None if one is not.
+    """Return the addresses and lengths, int64, of contiguous one-dimensional NumPy arrays of the same type; None if an object is anything
+    else.
 
     Args:
-        objects: at least one, of any types. The caller must keep them alive.
+        objects: at least one object, of any type. The caller must keep them alive.
     """
     arrays = [item for item in objects if type(item) is np.ndarray]
     if len(arrays) < len(objects):
@@ -26,8 +27,7 @@ def flat_arrays(objects: Sequence[object]) -> tuple[np.ndarray, np.ndarray] | No
 
 
 def places_of_flat(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the addresses and lengths of arrays, int64; None if one of them is not contiguous, or not of one
-    dimension.
+    """Return the addresses and lengths of arrays, int64; None if one of them is not contiguous, or not one-dimensional.
 
     Args:
         arrays: arrays of any types. The caller must keep them alive.
@@ -39,7 +39,7 @@ def places_of_flat(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray
 
 
 def places_of_files(batch: TensorListCPU) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the addresses and sizes of a batch of files, as :func:`places_of_flat` does. The batch must stay alive."""
+    """Return the addresses and sizes of a batch of files, as :func:`places_of_flat` does. The caller must keep the batch alive."""
     if batch.places is not None and batch.ndim() == 1:
         return batch.places, batch.sample_volumes()
     parts = batch.parts
@@ -54,8 +54,8 @@ def places_of_files(batch: TensorListCPU) -> tuple[np.ndarray, np.ndarray] | Non
 
 
 def places_of_samples(batch: TensorList) -> np.ndarray | None:
-    """Return the addresses of a batch's samples on the CPU, int64; None if one of them is not contiguous. The caller
-    must keep them alive.
+    """Return the addresses of the samples of a batch on the CPU, int64; None if one of them is not contiguous. The caller
+    must keep the samples alive.
     """
     if batch.elements is not None:
         elements, shapes = batch.elements, batch.shapes

@@ -1,4 +1,4 @@
-"""CUDA streams, which pass from one user to the next."""
+"""CUDA streams, which are reused by one user after another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.tensors.cuda import require_cupy
 
 
 class Event(Protocol):
-    """CuPy's event."""
+    """An event of CuPy."""
 
     @property
     def ptr(self) -> int:
@@ -18,14 +18,14 @@ class Event(Protocol):
 
     @property
     def done(self) -> bool:
-        """Whether all work before it is done."""
+        """Whether all work before the event is done."""
 
     def synchronize(self) -> None:
-        """Wait for it on the host."""
+        """Wait for the event on the host."""
 
 
 class Stream(Protocol):
-    """CuPy's stream, which is the current one in a `with` statement."""
+    """A stream of CuPy, which is the current one in a `with` statement."""
 
     @property
     def ptr(self) -> int:
@@ -33,13 +33,13 @@ class Stream(Protocol):
 
     @property
     def device_id(self) -> int:
-        """The number of its GPU."""
+        """The number of the stream's GPU."""
 
     def record(self, event: Event | None = None) -> Event:
-        """Return an event recorded after the work queued so far."""
+        """Record an event after the work queued so far, and return it."""
 
     def wait_event(self, event: Event) -> None:
-        """Make later work wait for an event."""
+        """Make work that is queued later wait for an event."""
 
     def synchronize(self) -> None:
         """Wait on the host for the work queued so far."""
@@ -54,8 +54,8 @@ class Stream(Protocol):
     ) -> None: ...
 
 
-# Streams are never destroyed: results outlive the pipeline that made them, and libraries free memory in the order of
-# its stream. Keeping them here matters for a pipeline in a reference cycle, whose stream would be finalized with it.
+# Streams are never destroyed: results outlive the pipeline that made them, and libraries free memory in the order of its
+# stream. Storing streams here matters for a pipeline in a reference cycle, whose stream would otherwise be finalized with it.
 _streams: list[Stream] = []
 _idle: dict[int, list[Stream]] = {}
 
@@ -63,7 +63,7 @@ _idle: dict[int, list[Stream]] = {}
 def take_stream(device_id: int) -> Stream:
     """Return an unused CUDA stream of the current device, ``device_id``."""
     try:
-        # Another thread may have taken the last stream.
+        # Catch the error rather than test first: another thread may take the last stream in between.
         return _idle.get(device_id, []).pop()
     except IndexError:
         stream: Stream = require_cupy().cuda.Stream(non_blocking=True)
@@ -72,12 +72,12 @@ def take_stream(device_id: int) -> Stream:
 
 
 def give_back(device_id: int, *streams: Stream) -> None:
-    """Release streams of a device to others."""
+    """Return streams of a device to the pool, for other users."""
     _idle.setdefault(device_id, []).extend(streams)
 
 
 def borrowed_streams(owner: object, count: int) -> list[Stream]:
-    """Return streams of the current device, which are released to others once ``owner`` is gone."""
+    """Return streams of the current device; they return to the pool when ``owner`` is garbage-collected."""
     device = int(require_cupy().cuda.Device().id)
     streams = [take_stream(device) for _ in range(count)]
     weakref.finalize(owner, give_back, device, *streams)
@@ -85,5 +85,5 @@ def borrowed_streams(owner: object, count: int) -> list[Stream]:
 
 
 def follow(stream: Stream, other: Stream, event: Event) -> None:
-    """Make a stream wait for the work queued on another so far. Others may already wait for an earlier recording of ``event``."""
+    """Make a stream wait for the work queued so far on another one. Streams that wait for an earlier recording of ``event`` still do."""
     stream.wait_event(other.record(event))

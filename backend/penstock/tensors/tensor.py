@@ -20,12 +20,12 @@ from penstock.tensors.dlpack import Capsule, is_capsule
 from penstock.tensors.formatting import tensor_text
 from penstock.tensors.transfers import array_to_host
 
-# Distinguishes an absent argument from None.
+# The default of arguments for which None is a value.
 NOT_GIVEN: object = type("NotGiven", (), {"__repr__": lambda self: "NOT_GIVEN"})()
 
 
 class DLDeviceType(NamedEnum):
-    """DLPack's name of a device."""
+    """A kind of device, by DLPack's name."""
 
     kDLCPU = 1
     kDLCUDA = 2
@@ -45,7 +45,7 @@ class DLDeviceType(NamedEnum):
 
 
 def check_layout(layout: str | None, ndim: int) -> str:
-    """Return ``layout`` as text; raise ValueError unless it is empty or names all ``ndim`` dimensions."""
+    """Return ``layout`` as a string; raise ValueError unless it is empty or names all ``ndim`` dimensions."""
     if layout is not None and not isinstance(layout, str):
         raise TypeError(f"A layout must be a str or None, got {layout!r}")
     text = str(layout) if layout else ""
@@ -58,7 +58,7 @@ def check_layout(layout: str | None, ndim: int) -> str:
 
 
 def only_given(arguments: dict[str, object], owner: str) -> Any:
-    """Return the value of the one argument that is set; raise TypeError unless there is exactly one."""
+    """Return the value of the only argument that is set; raise TypeError unless exactly one is set."""
     values = [value for value in arguments.values() if value is not NOT_GIVEN]
     if len(values) != 1:
         raise TypeError(f"{owner}() takes its data as one argument, {' or '.join(arguments)}: {len(values)} were given")
@@ -69,27 +69,27 @@ _Tensor = TypeVar("_Tensor", bound="Tensor")
 
 
 class Tensor:
-    """The base of :class:`TensorCPU` and :class:`TensorGPU`."""
+    """Base class of :class:`TensorCPU` and :class:`TensorGPU`."""
 
     device_type: str
 
     array: Any
     _layout: str
     _source_info: str
-    # Set if the type is not the array's: for types that numpy lacks.
+    # The type of the elements if it differs from the array's, for types that NumPy lacks.
     _type: DALIDataType | None = None
 
     @classmethod
     def of_array(
         cls: type[_Tensor], array: object, layout: str = "", source_info: str = "", dtype: DALIDataType | None = None
     ) -> _Tensor:
-        """Return a tensor of an array that is on this class's device already; nothing is copied or checked.
+        """Make a tensor of an array that is already on this class's device; nothing is copied or checked.
 
         Args:
             array: the data.
             layout: one letter per dimension, or empty.
             source_info: the source of the sample, e.g. a file's path.
-            dtype: the type, if it is not the array's.
+            dtype: the type of the elements, if it differs from the array's.
         """
         self = cls.__new__(cls)
         self.array, self._layout, self._source_info, self._type = array, layout, source_info, dtype
@@ -106,7 +106,7 @@ class Tensor:
         return from_numpy_dtype(self.array.dtype) if self._type is None else self._type
 
     def marked(self, dtype: DALIDataType) -> Tensor:
-        """Return this tensor, with its elements reinterpreted as ``dtype`` if numpy lacks that type."""
+        """Return this tensor; if NumPy lacks ``dtype``, its elements are reinterpreted as that type."""
         if dtype in CODED_TYPES:
             self._type = dtype
         return self
@@ -128,15 +128,15 @@ class Tensor:
         self._layout = check_layout(layout, self.array.ndim)
 
     def source_info(self) -> str:
-        """Return the source of the data (a file's path and the like), or an empty string."""
+        """Return the source of the data, for example a file's path; or an empty string."""
         return self._source_info
 
     def get_property(self, name: str) -> str | None:
-        """Return the property ``layout`` or ``source_info``; None if it is empty, and for any other name."""
+        """Return the property ``layout`` or ``source_info``; None if the property is empty, and for any other name."""
         return {"layout": self._layout, "source_info": self._source_info}.get(name) or None
 
     def squeeze(self, dim: int | None = None) -> bool:
-        """Remove dimension ``dim``, or all dimensions of extent 1, in place; return whether any was removed."""
+        """Remove the dimension ``dim``, or if it is None all dimensions of extent 1, in place; return whether any was removed."""
         shape = self.array.shape
         axes: tuple[int, ...]
         if dim is None:
@@ -202,8 +202,8 @@ class TensorCPU(Tensor):
     Args:
         b: a numpy array, or anything that numpy can view without a copy (buffers, DLPack).
         layout: one letter per dimension, e.g. ``"HWC"``, or empty.
-        is_pinned: ignored: only the owner of memory knows whether it is page-locked.
-        object: the data, under the name used for DLPack capsules.
+        is_pinned: ignored, as only the owner of the memory knows whether it is page-locked.
+        object: the data; the other name of the argument, for DLPack capsules.
 
     >>> TensorCPU(np.zeros((2, 3), np.float32), "HW").shape()
     [2, 3]
@@ -249,12 +249,12 @@ class TensorCPU(Tensor):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """Return a DLPack capsule of the data; host memory needs no ``stream``."""
+        """Return a DLPack capsule of the data; ``stream`` is ignored for host memory."""
         check_readable(self.dtype)
         if dl_device is not None and tuple(dl_device) != (1, 0):
             raise BufferError(f"A tensor on the CPU cannot be given as one on the device {dl_device}")
         versioned = max_version is not None and int(np.__version__.split(".")[0]) >= 2
-        # A legacy capsule cannot mark memory as read-only.
+        # A capsule of DLPack before version 1 cannot mark memory as read-only.
         must_copy = copy or not (versioned or self.array.flags.writeable)
         array = self.array.copy() if must_copy else self.array
         return array.__dlpack__(max_version=max_version) if versioned else array.__dlpack__()
@@ -283,7 +283,7 @@ class TensorGPU(Tensor):
     Args:
         object: a CuPy array, or an object with ``__cuda_array_interface__`` or ``__dlpack__``.
         layout: one letter per dimension, or empty.
-        device_id: ignored: the memory knows its device.
+        device_id: ignored, as the memory determines the device.
         stream: the stream on which the contents become valid.
     """
 
@@ -317,7 +317,7 @@ class TensorGPU(Tensor):
         return interface
 
     def __dlpack__(self, **kwargs: object) -> Any:
-        # Ordered by the stream that is current on that device.
+        # The capsule is ordered by the stream that is current on the array's device.
         with self.array.device:
             return self.array.__dlpack__(**kwargs)
 
@@ -331,12 +331,12 @@ class TensorGPU(Tensor):
     def copy_to_external(
         self, ptr: object, cuda_stream: object = None, non_blocking: bool = False, use_copy_kernel: bool = False
     ) -> None:
-        """Copy the data to the memory, on host or device, at address ``ptr``."""
+        """Copy the data to the memory at address ``ptr``, which may be on the host or a device."""
         copy_device_to(self.array, ptr, cuda_stream, non_blocking)
 
 
 def copy_device_to(array: Any, ptr: Any, cuda_stream: object, non_blocking: bool) -> None:
-    """Copy a CuPy array's bytes to an address; wait unless ``non_blocking``."""
+    """Copy the bytes of a CuPy array to an address; wait for the copy unless ``non_blocking``."""
     cupy = require_cupy("copying from a GPU")
     with array.device:
         stream = as_cupy_stream(cuda_stream)
@@ -350,7 +350,9 @@ def copy_device_to(array: Any, ptr: Any, cuda_stream: object, non_blocking: bool
 
 
 def as_cupy_stream(stream: Any) -> Any:
-    """Return a CuPy stream for None (the current one), an address on the current device, or another library's stream object."""
+    """Return a CuPy stream for ``stream``: None (the current stream), the address of a stream on the current device, or a stream object of
+    another library.
+    """
     cuda = require_cupy("a CUDA stream").cuda
     if stream is None:
         return cuda.get_current_stream()
@@ -364,7 +366,7 @@ def as_cupy_stream(stream: Any) -> Any:
 def host_view(data: object) -> np.ndarray:
     """Return a numpy view of host data, without a copy if possible.
 
-    Takes numpy arrays, tensors, buffers, DLPack producers (torch) and Python sequences of numbers.
+    Accepts NumPy arrays, tensors, buffers, DLPack producers (such as torch's tensors) and Python sequences of numbers.
     """
     if isinstance(data, np.ndarray):
         return data
@@ -378,11 +380,11 @@ def host_view(data: object) -> np.ndarray:
 
 
 def buffer_view(data: object) -> np.ndarray:
-    """Return a numpy view of a buffer: a numpy array, an object with the buffer protocol or DLPack, a DLPack capsule.
+    """Return a NumPy view of a buffer: of a NumPy array, an object with the buffer protocol or DLPack, or a DLPack capsule.
 
     Raises:
         TypeError: the data has another type, e.g. a sequence of numbers.
-        RuntimeError: its elements are not of a tensor's type, or not contiguous.
+        RuntimeError: tensors do not support the elements' type, or the elements are not contiguous.
     """
     array = _any_buffer_view(data)
     try:
@@ -396,7 +398,7 @@ _Array = TypeVar("_Array", bound=Any)
 
 
 def check_dense(array: _Array) -> _Array:
-    """Return the array, of numpy or CuPy, unchanged; raise RuntimeError if its elements are not packed in row-major order."""
+    """Return a NumPy or CuPy array unchanged; raise RuntimeError unless its elements are packed in row-major order."""
     if not array.flags.c_contiguous:
         raise RuntimeError(
             f"Strided data is not supported: an array of shape {array.shape} has the strides {array.strides}; "
@@ -407,7 +409,7 @@ def check_dense(array: _Array) -> _Array:
 
 def _any_buffer_view(data: Any) -> np.ndarray:
     if isinstance(data, np.ndarray):
-        # As a plain array: items of a `numpy.matrix` would be matrices.
+        # View it as a plain array, as items of a `numpy.matrix` would be matrices.
         return data.view(np.ndarray)
     if isinstance(data, Tensor):
         return data._host_array()
@@ -427,7 +429,7 @@ def _any_buffer_view(data: Any) -> np.ndarray:
 
 
 def device_view(data: object) -> Any:
-    """Return a CuPy view of device data, without a copy; host data is uploaded."""
+    """Return a CuPy view of device data, without a copy; host data are uploaded."""
     cupy = require_cupy("a tensor on the GPU")
     if isinstance(data, cupy.ndarray):
         return data

@@ -1,4 +1,4 @@
-"""Batches on the CPU and on the GPU: samples of one type and rank, in one buffer if possible."""
+"""Batches on the CPU and on the GPU: samples of one type and number of dimensions, in one buffer if possible."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class TensorListCPU(TensorList):
     Args:
         b: an array (or a buffer, a DLPack object) whose first dimension is the batch; a list of samples (arrays or
             tensors); or a batch, whose memory is shared.
-        layout: a sample's layout, one letter per dimension.
-        is_pinned: ignored: only the owner of memory knows whether it is page-locked. As third argument after a list, it
-            means ``contiguous``.
-        contiguous: copy the samples of a list to one buffer; False: leave them where they are.
-        tl, object, list_of_tensors: the data, under other names.
+        layout: the layout of a sample, one letter per dimension.
+        is_pinned: ignored, as only the owner of the memory knows whether it is page-locked. As the third positional argument after a list,
+            it means ``contiguous``.
+        contiguous: whether to copy the samples of a list to one buffer; otherwise they stay where they are.
+        tl, object, list_of_tensors: the data; other names of the first argument.
 
     >>> TensorListCPU([np.zeros((2, 3)), np.zeros((4, 3))]).shape()
     [(2, 3), (4, 3)]
@@ -96,14 +96,14 @@ class TensorListCPU(TensorList):
             raise RuntimeError("Cannot create a TensorList from a 0-dim array: its first dimension is the batch")
         self.elements = array.reshape(-1)
         self._dtype = from_numpy_dtype(array.dtype)
-        # A slice rather than an index, so that samples without dimensions are arrays, too.
+        # Each sample is sliced rather than indexed, so that samples without dimensions are arrays, too.
         self._adopt([array[i : i + 1].reshape(array.shape[1:]) for i in range(len(array))], layout, array.ndim - 1)
 
     @classmethod
     def allocate(
         cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "", pool: HostPool | None = None
     ) -> TensorListCPU:
-        """Return an uninitialized contiguous batch."""
+        """Make an uninitialized contiguous batch."""
         kind = numpy_dtype(dtype)
         count = total_volume(shapes)
         elements = np.empty(count, kind) if pool is None else pool.take(count * kind.itemsize).view(kind)
@@ -113,13 +113,13 @@ class TensorListCPU(TensorList):
     def from_dlpack_list(
         list_of_objects: Sequence[object], layout: str | None = None, contiguous: bool = False
     ) -> TensorListCPU:
-        """Return a batch of objects with ``__dlpack__``; their memory is shared unless ``contiguous``."""
+        """Make a batch of objects with ``__dlpack__``; their memory is shared unless ``contiguous`` is set."""
         check_dlpack_list(list_of_objects)
         return TensorListCPU(list(list_of_objects), layout, contiguous=contiguous)
 
     @staticmethod
     def broadcast(tensor: object, num_samples: int) -> TensorListCPU:
-        """Return a batch in which every sample is the same tensor."""
+        """Make a batch of ``num_samples`` samples, all of them the same tensor."""
         if num_samples < 0:
             raise ValueError(f"The number of samples can't be negative. Got: {num_samples}.")
         array = host_view(tensor)
@@ -127,7 +127,7 @@ class TensorListCPU(TensorList):
         dtype = tensor.dtype if isinstance(tensor, Tensor) else from_numpy_dtype(array.dtype)
         return TensorListCPU.of_samples([array] * num_samples, layout, dtype, array.ndim)
 
-    # The block of memory that holds the samples, and their offsets in it, until they are needed as arrays.
+    # Until samples are needed as arrays: the block of memory that contains them, and their offsets in it.
     _parts: tuple[np.ndarray, np.ndarray] | None = None
 
     @classmethod
@@ -140,11 +140,11 @@ class TensorListCPU(TensorList):
         ndim: int,
         source_infos: Sequence[str] = (),
     ) -> TensorListCPU:
-        """Return a batch of samples that lie anywhere in a block of memory; nothing is copied.
+        """Make a batch of samples that lie anywhere in a block of memory; nothing is copied.
 
         Args:
             block: uint8 of shape (n,).
-            starts: the samples' first bytes, int64 of shape (samples,).
+            starts: the offset of each sample's first byte in the block, int64 of shape (samples,).
             shapes, dtype, ndim: the shapes, dtype and number of dimensions of the samples.
             source_infos: the source infos of the samples.
         """
@@ -156,7 +156,9 @@ class TensorListCPU(TensorList):
 
     @property
     def parts(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The block and the samples' first bytes, as passed to :meth:`of_parts`; None once samples were needed."""
+        """The block, and the offsets of the samples' first bytes, as passed to :meth:`of_parts`; None once samples were needed as
+        arrays.
+        """
         return self._parts
 
     @property
@@ -164,7 +166,7 @@ class TensorListCPU(TensorList):
         samples = self._samples
         if samples is not None:
             return samples
-        # Several threads may need the samples at once.
+        # The attribute is read only once, as several threads may need the samples at the same time.
         parts = self._parts
         if parts is not None:
             block, starts = parts
@@ -188,7 +190,7 @@ class TensorListCPU(TensorList):
         return elements
 
     def memory(self) -> tuple[np.dtype, HostBlocks]:
-        """Return the elements' type and location; small scattered samples are gathered first."""
+        """Return the type and the location of the elements; scattered small samples are gathered first."""
         if self.elements is None and total_volume(self.shapes) * numpy_dtype(self._dtype).itemsize <= SMALL_BYTES:
             self.contiguous_elements()
         if self.elements is not None:
@@ -203,14 +205,15 @@ class TensorListCPU(TensorList):
         return samples[0].dtype, HostBlocks.of_arrays(samples)
 
     def at(self, index: int) -> np.ndarray:
-        """Return a copy of sample ``index``, counted from 0, as a numpy array."""
+        """Return a copy of sample ``index``, counted from 0, as a NumPy array."""
         if not 0 <= index < len(self):
             raise RuntimeError(f"Index is out-of-range: {index} in a batch of {len(self)} samples")
         check_readable(self._dtype)
         return np.array(self.samples[index])
 
     def as_array(self) -> np.ndarray:
-        """Return a copy of the batch as one numpy array, of shape (0,) if it is empty; raise RuntimeError unless all shapes are equal.
+        """Return a copy of the batch as one NumPy array, of shape (0,) if the batch is empty; raise RuntimeError unless all shapes are
+        equal.
 
         For an array that shares the batch's memory, see :meth:`as_tensor` and ``numpy.asarray``.
         """
@@ -224,7 +227,7 @@ class TensorListCPU(TensorList):
         if not self.is_dense_tensor():
             raise ValueError("An array needs samples of one shape; those of this batch have an inhomogeneous shape")
         check_readable(self._dtype)
-        # An empty batch is an empty sequence, of which numpy knows no type.
+        # An empty batch is treated as an empty sequence, for which NumPy knows no type.
         array: np.ndarray[Any, Any] = self.stacked() if len(self) else np.empty(0)
         array = array if dtype is None else np.asarray(array, dtype)  # type: ignore[call-overload]
         return array.copy() if copy else array
@@ -243,7 +246,7 @@ class TensorListCPU(TensorList):
         return int(self.contiguous_elements().ctypes.data)
 
     def copy_to_external(self, ptr: object) -> None:
-        """Copy all samples, contiguously, to the memory at address ``ptr``."""
+        """Copy all samples, one after the other, to the memory at address ``ptr``."""
         TensorCPU(self.contiguous_elements()).copy_to_external(ptr)
 
 
@@ -259,11 +262,11 @@ class TensorListGPU(TensorList):
     Args:
         object: a CuPy array (or an object with ``__cuda_array_interface__`` or ``__dlpack__``) whose first dimension is
             the batch, or a list of such samples, or a batch, whose memory is shared.
-        layout: a sample's layout, one letter per dimension.
-        device_id: ignored: the memory knows its device.
-        contiguous: copy the samples of a list to one buffer; False: leave them where they are.
+        layout: the layout of a sample, one letter per dimension.
+        device_id: ignored, as the memory determines the device.
+        contiguous: whether to copy the samples of a list to one buffer; otherwise they stay where they are.
         stream: the stream on which the contents become valid.
-        tl, list_of_tensors: the data, under other names.
+        tl, list_of_tensors: the data; other names of the first argument.
     """
 
     device_type = "gpu"
@@ -303,15 +306,15 @@ class TensorListGPU(TensorList):
             self._adopt([array[i] for i in range(len(array))], layout, array.ndim - 1)
 
     _stream: Any = None
-    # The samples' locations, until they are needed as arrays.
+    # The locations of the samples, until these are needed as arrays.
     located: Sequence[Any] | None = None
 
     @classmethod
     def of_located(cls, samples: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> TensorListGPU:
-        """Return a batch of samples in memory that CuPy does not own (:class:`penstock.kernels.cuda.launch.Located`)."""
+        """Make a batch of samples in memory that CuPy does not own (:class:`penstock.kernels.cuda.launch.Located`)."""
         self = cls.__new__(cls)
         self._layout, self._dtype, self._ndim = layout, dtype, ndim
-        # Collections of many locations store the shapes separately.
+        # Classes for the locations of many samples store the shapes separately.
         self.shapes = list(getattr(samples, "shapes", None) or [sample.shape for sample in samples])
         self.located = samples
         return self
@@ -324,7 +327,7 @@ class TensorListGPU(TensorList):
 
     @classmethod
     def allocate(cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "") -> TensorListGPU:
-        """Return an uninitialized contiguous batch on the current device, ordered by CuPy's current stream."""
+        """Make an uninitialized contiguous batch on the current device, ordered by CuPy's current stream."""
         cupy = require_cupy("a batch on the GPU")
         return cls.of_elements(cupy.empty(total_volume(shapes), numpy_dtype(dtype)), shapes, layout, dtype=dtype)
 
@@ -332,13 +335,13 @@ class TensorListGPU(TensorList):
     def from_dlpack_list(
         list_of_objects: Sequence[object], layout: str | None = None, stream: object = None, contiguous: bool = False
     ) -> TensorListGPU:
-        """Return a batch of objects with ``__dlpack__``; their memory is shared unless ``contiguous``."""
+        """Make a batch of objects with ``__dlpack__``; their memory is shared unless ``contiguous`` is set."""
         check_dlpack_list(list_of_objects)
         return TensorListGPU(list(list_of_objects), layout, contiguous=contiguous, stream=stream)
 
     @staticmethod
     def broadcast(tensor: object, num_samples: int) -> TensorListGPU:
-        """Return a batch in which every sample is the same tensor."""
+        """Make a batch of ``num_samples`` samples, all of them the same tensor."""
         if num_samples < 0:
             raise ValueError(f"The number of samples can't be negative. Got: {num_samples}.")
         array = device_view(tensor)
@@ -351,7 +354,8 @@ class TensorListGPU(TensorList):
         """Return a copy of a host batch on the current device, ordered by CuPy's current stream.
 
         Args:
-            batch: has been read when this returns, except page-locked memory, which must not change until the copy is done.
+            batch: the host batch. When this returns, it has been read, except page-locked memory, which must not change until the copy is
+                done.
             copy_threads: the threads that share the copying; None: as many as there are cores.
         """
         return cls._uploaded(batch, lambda blocks: transfers().upload(blocks, copy_threads))
@@ -363,7 +367,8 @@ class TensorListGPU(TensorList):
         """Copy a host batch like :meth:`upload`, but let threads read it while the caller does other work.
 
         Returns:
-            The copy, and the arrival to wait for before queuing work on it; until then, the batch must not change. None: no need to wait.
+            The copy, and an arrival. Wait for the arrival before queuing work on the copy; until then, the host batch must not change.
+            None: there is no need to wait.
         """
         arrivals: list[Arrival | None] = [None]
 
@@ -375,7 +380,7 @@ class TensorListGPU(TensorList):
 
     @classmethod
     def _uploaded(cls, batch: TensorListCPU, upload: Callable[[HostBlocks], Any]) -> TensorListGPU:
-        """Return a copy of a host batch, in the memory that ``upload`` returns for its blocks."""
+        """Return a copy of a host batch; ``upload`` copies the batch's blocks, and returns the memory of the copy."""
         cupy = require_cupy("a batch on the GPU")
         if not len(batch):
             return cls.of_samples([], batch.layout(), batch.dtype, batch.ndim())
@@ -387,7 +392,7 @@ class TensorListGPU(TensorList):
         return uploaded
 
     def pointers(self) -> np.ndarray:
-        """Return device addresses of the samples, uint64 of shape (batch,)."""
+        """Return the device addresses of the samples, uint64 of shape (batch,)."""
         if self.elements is not None and self._dtype is not DALIDataType.NO_TYPE:
             shapes, first, itemsize = self.shapes, self.elements.data.ptr, numpy_dtype(self._dtype).itemsize
             if shapes and shapes.count(shapes[0]) == len(shapes):
@@ -403,7 +408,7 @@ class TensorListGPU(TensorList):
             samples = self.samples
             kind = np.uint8 if self._dtype == DALIDataType.NO_TYPE else numpy_dtype(self._dtype)
             if samples:
-                # On the samples' device, which may not be the current one.
+                # Concatenate on the samples' device, which may not be the current one.
                 with samples[0].device:
                     self.elements = cupy.concatenate([sample.reshape(-1) for sample in samples])
             else:
@@ -449,7 +454,7 @@ class TensorListGPU(TensorList):
     def copy_to_external(
         self, ptr: object, cuda_stream: object = None, non_blocking: bool = False, use_copy_kernel: bool = False
     ) -> None:
-        """Copy all samples, contiguously, to the memory (host or device) at address ``ptr``."""
+        """Copy all samples, one after the other, to the memory at address ``ptr``, which may be on the host or a device."""
         copy_device_to(self.contiguous_elements(), ptr, cuda_stream, non_blocking)
 
     def _printable(self, sample: Any) -> Any:

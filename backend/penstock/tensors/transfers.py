@@ -1,8 +1,7 @@
-"""Copies of host memory to a GPU, and back, at the speed of its bus.
-
-The GPU itself copies pinned memory, while the host goes on. Other memory goes through a pinned staging buffer: the
-core's threads, which need no GIL, fill one slot of it while the GPU copies another. Large copies to the GPU are made on
-a separate stream (:class:`_Lane`), so that they need not wait for the batch before.
+"""Copies between host memory and a GPU, at the speed of the GPU's bus.
+ The GPU itself copies pinned memory, while the host goes on. Other memory goes through a pinned staging buffer: threads of the core, which
+need no GIL, fill one slot of the buffer while the GPU copies another. Large copies to the GPU are made on a separate stream
+(:class:`_Lane`), so that they need not wait for the previous batch.
 """
 
 from __future__ import annotations
@@ -27,27 +26,25 @@ from penstock.tensors.pinned import PinnedMemoryError, PinnedPool, copies_in_fli
 from penstock.tensors.streams import Event, Stream, take_stream
 
 SMALL_BYTES = 1 << 16
-"""The largest copy, in bytes, that the driver buffers so that the host can go on."""
+"""The largest copy that the driver buffers, so that the host can go on at once; in bytes."""
 _MIN_LANE_BYTES = 1 << 20
 """The smallest copy, in bytes, that is worth a separate stream."""
 _MIN_BACKGROUND_BYTES = 4 << 20
-"""The smallest copy, in bytes, that is worth waking a thread for, so that the caller goes on meanwhile."""
+"""The smallest copy for which it is worth waking a thread, so that the caller can do other work meanwhile; in bytes."""
 _SLOTS, _SLOT_BYTES, _PAGE_BYTES = 16, 2 << 20, 1 << 12
 _MIN_PIECE_BYTES = 1 << 18
-"""The smallest piece of a copy through a staging buffer, in bytes: for less, waking another thread takes longer than it
-saves.
+"""The smallest piece of a copy through a staging buffer, in bytes: for smaller ones, waking another thread takes longer than it saves.
 """
 _DIRECT_PIECE_BYTES = 8 << 20
-"""The size of pieces of direct copies, in bytes, so that others, such as those of kernels' arguments, can come in
-between.
+"""The size of the pieces of direct copies, in bytes: other copies, such as those of kernel arguments, can be made between pieces.
 """
 _MIN_DIRECT_BLOCK_BYTES = 1 << 18
-"""The smallest average size of directly copied blocks, in bytes: smaller blocks are gathered in a staging buffer."""
+"""The smallest average size of blocks that are copied directly, in bytes: smaller blocks are gathered in a staging buffer."""
 _MAX_THREADS = 8
 """The largest number of threads that fill staging buffers: with more, the bus is the limit."""
 _MAX_LANES = 4
 _FREE_RESULT_BYTES, _MAX_RESULT_BYTES = 256 << 20, 1 << 30
-"""Pinned memory for results: bytes retained for later ones, and the limit, as programs may keep results."""
+"""Pinned memory for results, in bytes: the size retained for later results, and the limit, as programs may hold on to results."""
 
 _TRANSFER = np.dtype(
     [
@@ -85,7 +82,7 @@ class HostBlocks(NamedTuple):
     Attributes:
         addresses: the blocks' addresses, int64.
         sizes: the sizes in bytes, int64.
-        owner: keeps the memory alive.
+        owner: the object that keeps the memory alive.
     """
 
     addresses: np.ndarray
@@ -94,24 +91,24 @@ class HostBlocks(NamedTuple):
 
     @classmethod
     def of_arrays(cls, arrays: list[np.ndarray]) -> HostBlocks:
-        """Return the memory of contiguous arrays."""
+        """Return the memory blocks of contiguous arrays."""
         addresses = np.array([array.__array_interface__["data"][0] for array in arrays], np.int64)
         return cls(addresses, np.array([array.nbytes for array in arrays], np.int64), arrays)
 
 
 class Threads(NamedTuple):
-    """The threads that fill staging memory, the calling one included.
+    """The threads that fill staging memory, including the calling one.
 
     Attributes:
         number: the number of threads.
-        cores: the cores to which they are bound; None: to none.
+        cores: the cores to which the threads are bound; None: they are not bound.
     """
 
     number: int
     cores: tuple[int, ...] | None = None
 
     def bound(self) -> np.ndarray:
-        """Return the cores, int64."""
+        """Return the cores as int64; empty if threads are not bound."""
         return np.array(self.cores or (), np.int64)
 
 
@@ -122,7 +119,7 @@ def _all_cores() -> Threads:
 
 
 class _Lane:
-    """A stream for copying batches to the GPU, in whose order their memory is allocated and released.
+    """A stream for copying batches to the GPU. The memory of the batches is allocated and released in the order of this stream.
 
     Memory may be released while work on another stream still uses it; later copies in the lane then wait for that work.
     The next batch is therefore copied in another lane, which need not wait.
@@ -134,25 +131,25 @@ class _Lane:
         self._freed: Event | None = None
 
     def is_free(self) -> bool:
-        """Return whether copies need not wait for the users of earlier ones."""
+        """Return whether new copies need not wait for users of earlier ones."""
         return self._freed is None or self._freed.done
 
     def follow(self, user: Stream) -> None:
-        """Make later copies wait for the work queued on a stream so far, which uses memory that is now freed."""
+        """Make later copies wait for the work queued so far on a stream, which uses memory that is now freed."""
         with self._device:
-            # A separate event, as another thread, or a garbage collection, may do the same at this moment.
+            # A new event, as another thread, or garbage collection, may do the same at this moment.
             freed = user.record(require_cupy().cuda.Event(disable_timing=True))
             self.stream.wait_event(freed)
         self._freed = freed
 
 
 class _LaneMemory:
-    """Memory of a lane, released when nothing refers to it any more.
+    """Memory of a lane; released when nothing refers to this object any more.
 
     Args:
         memory: CuPy's memory, allocated on the lane's stream.
         lane: the lane.
-        user: the stream that uses it.
+        user: the stream that uses the memory.
     """
 
     __slots__ = ("_lane", "_user", "memory")
@@ -171,8 +168,8 @@ class _Staging:
     """Pinned host memory, in slots, through which other host memory is copied to and from a device.
 
     Attributes:
-        block: all of its memory.
-        events: the slots' events, each recorded after the last copy.
+        block: the memory of all slots.
+        events: the event of each slot, which is recorded after the last copy of that slot.
     """
 
     def __init__(self) -> None:
@@ -182,7 +179,7 @@ class _Staging:
         self._next = 0
 
     def take(self, pieces: int) -> int:
-        """Return the slot of the first of ``pieces`` pieces, reserving one for each."""
+        """Reserve a slot for each of ``pieces`` pieces; return the first of these slots."""
         first, self._next = self._next, (self._next + pieces) % _SLOTS
         return first
 
@@ -191,9 +188,9 @@ class _Transfer(NamedTuple):
     """A transfer that is ready to be made.
 
     Attributes:
-        record: its ``PenstockTransferJob``.
+        record: the transfer's ``PenstockTransferJob``.
         cores: the cores to which threads are bound.
-        keep: the objects that the record points to, kept alive here.
+        keep: the objects that the record points to, which must stay alive.
     """
 
     record: np.ndarray
@@ -206,7 +203,7 @@ class Arrival:
 
     Args:
         job: the threads' work.
-        record: its ``PenstockTransferJob``.
+        record: the job's ``PenstockTransferJob``.
         lane: the lane that copies the data.
         user: the stream that uses the copy.
         memory: CuPy's pointer to the copy.
@@ -221,7 +218,7 @@ class Arrival:
             self._job.wait()
 
     def wait(self) -> None:
-        """Wait until the source has been read, and make later work of the stream that uses the copy wait for it."""
+        """Wait until the source has been read, and make later work on the stream that uses the copy wait for the copy."""
         self._job.wait()
         status = int(self._record["status"])
         if status:
@@ -233,7 +230,7 @@ class DeviceTransfers:
     """The copies between the host and one GPU.
 
     Args:
-        device_id: number of the GPU.
+        device_id: the number of the GPU.
     """
 
     def __init__(self, device_id: int) -> None:
@@ -255,7 +252,7 @@ class DeviceTransfers:
             threads: the threads that fill staging memory; None: as many as there are cores.
 
         Returns:
-            CuPy's pointer to the memory, which holds the data in the order of the current stream.
+            CuPy's pointer to the memory; work queued on the current stream sees the data.
         """
         cuda = require_cupy().cuda
         user, size = cuda.get_current_stream(), int(blocks.sizes.sum())
@@ -291,7 +288,7 @@ class DeviceTransfers:
                 background.submit(job)
                 self._job = job
                 return memory, Arrival(job, transfer.record, lane, user, memory)
-        # The driver reads ordinary memory before it returns.
+        # The driver has read ordinary memory when the call returns.
         self._copy_directly(blocks, address, lane.stream)
         user.wait_event(lane.stream.record(require_cupy().cuda.Event(disable_timing=True)))
         return memory, None
@@ -305,7 +302,7 @@ class DeviceTransfers:
             return None
 
     def _allocated(self, size: int, lane: _Lane, user: Stream) -> tuple[int, Any]:
-        """Return the address of new memory of a lane for a user, and CuPy's pointer to it."""
+        """Allocate memory of a lane for a user; return its address, and CuPy's pointer to it."""
         cuda = require_cupy().cuda
         with lane.stream:
             memory = cuda.alloc(size_class(size))
@@ -313,7 +310,7 @@ class DeviceTransfers:
         return memory.ptr, cuda.MemoryPointer(cuda.UnownedMemory(memory.ptr, size, owner, self._device_id), 0)
 
     def _lane(self) -> _Lane:
-        """Return a lane whose copies need not wait, if possible; prefer the first ones, so that few lanes hold memory."""
+        """Return a lane whose copies need not wait, if there is one; the first lanes are preferred, so that few lanes hold memory."""
         with self._lanes_lock:
             for lane in self._lanes:
                 if lane.is_free():
@@ -327,7 +324,7 @@ class DeviceTransfers:
     def _copy(
         self, blocks: HostBlocks, target: int, size: int, stream: Stream, threads: Threads | None
     ) -> Event | None:
-        """Copy blocks to the GPU; return the event after copies that may still read the blocks, or None."""
+        """Copy blocks to the GPU; return the event recorded after copies that may still read the blocks, or None if there are none."""
         if self._is_direct(blocks, size):
             self._copy_directly(blocks, target, stream)
             copied = stream.record(require_cupy().cuda.Event(disable_timing=True))
@@ -337,17 +334,17 @@ class DeviceTransfers:
             self._copy_directly(blocks, target, stream)
             return None
         if not self._stage(blocks, target, stream, threads, to_host=False):
-            # The driver reads ordinary memory before it returns.
+            # The driver has read ordinary memory when the call returns.
             self._copy_directly(blocks, target, stream)
         return None
 
     @staticmethod
     def _is_direct(blocks: HostBlocks, size: int) -> bool:
-        """Return whether the GPU can copy the blocks directly: if they are page-locked, and worth separate copies."""
+        """Return whether the GPU can copy the blocks directly: they must be page-locked, and large enough for separate copies."""
         return _are_large(blocks, size) and all(map(is_pinned, blocks.addresses[blocks.sizes > 0].tolist()))
 
     def _copy_directly(self, blocks: HostBlocks, target: int, stream: Stream) -> None:
-        """Copy blocks through the driver, in pieces."""
+        """Copy blocks with calls of the driver, in pieces."""
         functions, calls = driver(), [(driver().set_context, context_of(self._device_id), 0, 0, 0)]
         for source, size in zip(blocks.addresses.tolist(), blocks.sizes.tolist()):
             for begin in range(0, size, _DIRECT_PIECE_BYTES):
@@ -376,9 +373,9 @@ class DeviceTransfers:
     def _transfer(
         self, blocks: HostBlocks, address: int, stream: Stream, threads: Threads, to_host: bool
     ) -> _Transfer | None:
-        """Return a transfer through staging memory, once no other transfer uses that; None if there is no staging memory.
+        """Prepare a transfer through staging memory, once no other transfer uses that memory; return None if there is no staging memory.
 
-        Call this with the lock for staging memory held.
+        The caller must hold the lock for staging memory.
         """
         functions, ends, cores = driver(), blocks.sizes.cumsum(), threads.bound()
         num_threads = max(min(threads.number, _MAX_THREADS), 1)
@@ -414,7 +411,7 @@ class DeviceTransfers:
         return _Transfer(record, cores, (blocks, ends, staging))
 
     def download(self, array: Any, threads: Threads | None = None) -> np.ndarray:
-        """Return a copy of a CuPy array in host memory, pinned if it is large and pinned memory is available; wait for
+        """Copy a CuPy array to host memory, which is pinned if the array is large and pinned memory is available; wait for
         the copy.
         """
         cuda = require_cupy().cuda
@@ -430,9 +427,9 @@ class DeviceTransfers:
         return _in_source_shape(host, source)
 
     def release(self) -> None:
-        """Release the staging memory, once copies from it are done; not if it is in use right now.
+        """Release the staging memory, once copies from it are done; do nothing if a thread is using it.
 
-        The thread that uses it may even be this one, if garbage collection closes a pipeline.
+        That thread may be the calling one, if garbage collection closes a pipeline meanwhile.
         """
         if not self._staging_lock.acquire(blocking=False):
             return
@@ -442,20 +439,20 @@ class DeviceTransfers:
             staging, self._staging = self._staging, None
         finally:
             self._staging_lock.release()
-        # A lost device copies nothing any more.
+        # A lost device makes no copies any more.
         with contextlib.suppress(require_cupy().cuda.runtime.CUDARuntimeError):
             for event in () if staging is None else staging.events:
                 event.synchronize()
 
 
 def _are_large(blocks: HostBlocks, size: int) -> bool:
-    """Return whether the blocks are worth separate copies: if they are large, or there is only one."""
+    """Return whether blocks are large enough for separate copies; a single block always is."""
     return bool(size >= _MIN_DIRECT_BLOCK_BYTES * len(blocks.sizes) or len(blocks.sizes) == 1)
 
 
 @Once
 def _background_transfer() -> int:
-    """Return the address of the function that makes a transfer in the background."""
+    """Return the address of the compiled function that makes a transfer in the background."""
     return int(ctypes.cast(core().penstock_transfer_in_background, ctypes.c_void_p).value or 0)
 
 
@@ -474,7 +471,7 @@ def _in_source_shape(host: np.ndarray, source: Any) -> np.ndarray:
 
 @Once
 def _results() -> PinnedPool:
-    """Return the pinned pool to which results of GPUs are copied."""
+    """Return the pinned pool for results that are copied from GPUs."""
     return PinnedPool(limit=_FREE_RESULT_BYTES, max_bytes=_MAX_RESULT_BYTES)
 
 
@@ -484,17 +481,17 @@ def _of_device(device_id: int) -> DeviceTransfers:
 
 
 def transfers() -> DeviceTransfers:
-    """Return the copies between the host and the current device."""
+    """Return the transfers between the host and the current device."""
     return _of_device(int(require_cupy().cuda.Device().id))
 
 
 def array_to_host(array: Any) -> np.ndarray:
-    """Return a copy of a CuPy array on the host, made in the order of the current stream of its device."""
+    """Copy a CuPy array to the host, in the order of the current stream of the array's device."""
     with array.device:
         return array.get() if array.nbytes <= SMALL_BYTES else transfers().download(array)
 
 
 def release_unused(device_id: int) -> None:
-    """Release pinned memory that is retained for later copies between the host and a device."""
+    """Release pinned memory that is retained for later transfers between the host and a device."""
     _of_device(device_id).release()
     _results().release()
