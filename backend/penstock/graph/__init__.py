@@ -1,4 +1,4 @@
-"""Graphs of operators: nodes, calls, expressions, conditionals, verification."""
+"""Graphs of operators: nodes, calls, expressions, conditionals and verification."""
 
 from penstock.graph.calls import call_operator, constant_node
 from penstock.graph.expressions import apply, newaxis

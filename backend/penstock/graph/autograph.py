@@ -1,7 +1,7 @@
 """Rewrites graph-defining functions so that `if`, `and`, `or`, `not` and ternaries work on nodes.
 
-The source of a function is parsed, each such construct replaced by a call of :mod:`penstock.graph.branching`, and the
-result compiled with the file name and line numbers of the function, so that errors point to the user's lines.
+The source of a function is parsed, each such construct is replaced by a call of a function of :mod:`penstock.graph.branching`, and the
+result is compiled with the original file name and line numbers, so that errors point to the user's lines.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _T = TypeVar("_T", bound=Callable[..., Any])
 
 
 class Tools:
-    """The functions that rewritten code calls, under a name that no user's variable has."""
+    """The functions that rewritten code calls; the code finds this class under a name that no user's variable has."""
 
     if_statement = staticmethod(branching.if_statement)
     ternary = staticmethod(branching.ternary)
@@ -49,29 +49,29 @@ class Tools:
 
     @staticmethod
     def callee(function: Any) -> Any:
-        """Return a function about to be called; rewritten if it is the user's."""
+        """Return a function that is about to be called, rewritten if it is the user's."""
         if isinstance(function, functools.partial):
             return functools.partial(Tools.callee(function.func), *function.args, **function.keywords)
         if not isinstance(function, (FunctionType, MethodType, type)):
-            # An object that is called like a function.
+            # The object is not a function, but its class defines `__call__`.
             call = getattr(function, "__call__")  # noqa: B004, B009  # the method itself is wanted
             return convert(call) if _is_users_function(call) else function
         return convert(function) if _is_users_function(function) else function
 
     @staticmethod
     def inner(function: Callable[..., object]) -> Callable[..., object]:
-        """Return a function defined inside a rewritten one; rewritten, too, as a library's code may call it."""
+        """Return a function that was defined inside a rewritten one; it is rewritten, too, as a library's code may call it."""
         return convert(function)
 
 
 def convert(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function with its conditionals rewritten; itself, if there is no source to rewrite."""
+    """Return the function with its conditionals rewritten, or unchanged if its source is not available."""
     if isinstance(function, MethodType):
         return MethodType(convert(function.__func__), function.__self__)
     if not isinstance(function, FunctionType) or is_exempt(function):
         return function
     if TOOLS in function.__code__.co_freevars:
-        # The function was defined inside a rewritten function.
+        # The function was defined inside a rewritten function, and is rewritten already.
         return function
     code = _converted_code(function.__code__)
     if code is None:
@@ -84,7 +84,7 @@ def convert(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def exempt(function: _T) -> _T:
-    """Mark a function whose conditionals stay plain Python."""
+    """Mark a function whose conditionals are not rewritten."""
     setattr(function, _EXEMPT, True)
     return function
 
@@ -100,7 +100,7 @@ def is_converted(function: object) -> bool:
 
 
 def explain(error: Exception) -> None:
-    """Add the user's lines that led to an error to its message, if that is a plain string."""
+    """Add the user's lines that led to an error to its message, if the message is a plain string."""
     if type(error).__str__ not in (Exception.__str__, BaseException.__str__) or len(error.args) != 1:
         return
     levels = [
@@ -146,7 +146,7 @@ def _converted_code(code: CodeType) -> CodeType | None:
         return None
     definition = rewritten(definition)
     free = [*code.co_freevars, TOOLS]
-    # Inside a factory, the variables of the function's closure are free again when it is compiled.
+    # The function is compiled inside a factory function, whose parameters become the variables of its closure.
     factory = ast.FunctionDef(
         name=_FACTORY,
         args=plain_arguments([ast.arg(arg=name) for name in free]),
@@ -161,7 +161,7 @@ def _converted_code(code: CodeType) -> CodeType | None:
 
 
 def _renamed_code(code: CodeType, name: str) -> CodeType:
-    """Return the code, with parts that became functions renamed to the function they were part of."""
+    """Return the code with the names of functions that rewriting has inserted replaced by the name of the user's function."""
     constants = tuple(
         _renamed_code(inner, name if inner.co_name.startswith("__penstock_") else inner.co_name)
         if isinstance(inner, CodeType)
@@ -177,7 +177,7 @@ def _find_code(outer: CodeType, name: str) -> CodeType:
 
 
 def _definition_of(code: CodeType) -> ast.FunctionDef | None:
-    """Return the function's definition, with the line numbers of its file; a lambda becomes a function of one statement."""
+    """Return the syntax tree of a function, with the line numbers of its file; a lambda becomes a function with one statement."""
     try:
         tree = _parsed(code)
     except (OSError, TypeError, SyntaxError):
@@ -194,7 +194,7 @@ def _definition_of(code: CodeType) -> ast.FunctionDef | None:
 def _parsed(code: CodeType) -> ast.Module:
     """Parse a function's lines, or its whole file if the lines alone are not valid Python.
 
-    A lambda may stand in the midst of a statement, and lines of a string may begin further left than the function.
+    A lambda may be in the middle of a statement, and lines of a multi-line string may be indented less than the function.
     """
     lines, first = inspect.getsourcelines(code)
     try:
@@ -221,7 +221,7 @@ def _as_function(tree: ast.Module, code: CodeType) -> ast.FunctionDef | None:
 
 
 def _lambdas_like(code: CodeType) -> list[ast.Lambda]:
-    """Return those of several lambdas in a statement that are at the code's position, or at least have its parameters."""
+    """Return the lambdas on the code's first line that have its parameters; if there are several, only those at its position."""
     tree = parse("".join(inspect.findsource(code)[0]))
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
     count = code.co_argcount + code.co_kwonlyargcount

@@ -1,6 +1,6 @@
-"""`if`, `and`, `or`, `not` and ternaries on nodes: both sides are traced, and each sample runs one of them.
+"""`if`, `and`, `or`, `not` and ternaries on nodes: both sides are traced, and each sample runs through one of them.
 
-:mod:`penstock.graph.autograph` rewrites functions to call these.
+:mod:`penstock.graph.autograph` rewrites functions to call the functions of this module.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from penstock.graph.origin import capture
 from penstock.graph.scope import current_scope
 from penstock.graph.values import is_constant
 
-# The variable for the return value of a rewritten function.
+# The name of the variable for the return value of a rewritten function.
 RESULT = "__penstock_result__"
 _INCONSISTENT = (
     "Encountered inconsistent outputs out of the `if/else` control flow statement. Variables need to be initialized in every "
@@ -26,7 +26,7 @@ _INCONSISTENT = (
 
 
 class Unusable:
-    """Stands for a variable without a value; reading it raises.
+    """The value of a variable that is not set; reading the variable raises an error.
 
     Args:
         error: the error to raise.
@@ -37,7 +37,7 @@ class Unusable:
 
 
 def undefined(name: str) -> Unusable:
-    """Return a variable that is not assigned yet."""
+    """Return the value of a variable that has not been assigned yet."""
     return Unusable(UnboundLocalError(f"local variable '{name}' is used before it is assigned"))
 
 
@@ -46,24 +46,24 @@ NO_RETURN = Unusable(RuntimeError("The function ended without a `return` stateme
 
 
 def no_return() -> Unusable:
-    """Return the result of a path through a function without a `return`."""
+    """Return the result of a path through a function that has no `return`."""
     return NO_RETURN
 
 
 def returned(value: object) -> object:
-    """Return the result of a rewritten function."""
+    """Return the result of a rewritten function; None if it ended without a `return`."""
     return None if value is NO_RETURN else load(value)
 
 
 def load(value: object) -> object:
-    """Return a variable's value when read."""
+    """Return a variable's value; raise an error if it is not set."""
     if isinstance(value, Unusable):
         raise value.error
     return value
 
 
 def probe(getter: Callable[[], object], name: str) -> object:
-    """Return the value of an attribute or item, or an :class:`Unusable` if there is none."""
+    """Return the value of an attribute or item, or an :class:`Unusable` if it does not exist."""
     try:
         return getter()
     except (AttributeError, KeyError, IndexError, NameError):
@@ -87,7 +87,7 @@ def if_statement(
     set_state: Callable[[tuple[object, ...]], None],
     names: Sequence[str],
 ) -> None:
-    """Run an `if` statement on nodes; ``get_state`` and ``set_state`` access the variables that its branches assign."""
+    """Run an `if` statement, possibly on nodes; ``get_state`` and ``set_state`` access the variables that its branches assign."""
     if not isinstance(condition, DataNode):
         body() if condition else orelse()
         return
@@ -109,7 +109,7 @@ def if_statement(
 
 
 def _trace_sides(condition: DataNode, if_true: Callable[[], object], if_false: Callable[[], object]) -> Branch:
-    """Trace both sides, each inside its branch."""
+    """Trace both sides of a conditional, each with its branch open."""
     conditions = _conditions()
     predicate = conditions.enter_branch(condition)
     if predicate.device != "cpu":
@@ -141,7 +141,7 @@ def _merged_variable(branch: Branch, name: str, true: object, false: object, ori
     except (RuntimeError, TypeError, ValueError, OverflowError) as error:
         if true is NO_RETURN or false is NO_RETURN:
             raise
-        # A variable that no later statement reads may have any value.
+        # A variable that no later statement reads need not have a usable value.
         return Unusable(error)
 
 
@@ -155,7 +155,7 @@ def _check_initialized(name: str, side: str, value: object) -> None:
 
 
 def _check_leaves(name: str, value: object) -> None:
-    """Refuse values that are neither nodes nor possible constants, also inside tuples, lists and dictionaries."""
+    """Raise TypeError for values that are neither nodes nor possible constants, also inside tuples, lists and dictionaries."""
     if isinstance(value, (tuple, list)):
         for item in value:
             _check_leaves(name, item)
@@ -163,7 +163,7 @@ def _check_leaves(name: str, value: object) -> None:
         for item in value.values():
             _check_leaves(name, item)
     elif isinstance(value, ScalarConstant) or not (value is None or isinstance(value, DataNode) or is_constant(value)):
-        # As in DALI, a constant of `types.Constant` is for arithmetic only.
+        # As in DALI, constants made with `types.Constant` are for arithmetic only.
         raise TypeError(
             f"Unexpected type: {type(value)}. It is what the variable '{name}' is after an `if` statement on a DataNode. Allowed are "
             "DataNodes, and numbers and arrays that can become constants."
@@ -171,10 +171,11 @@ def _check_leaves(name: str, value: object) -> None:
 
 
 def merge(branch: Branch, name: str, true: object, false: object) -> object:
-    """Return the value of a variable after the branches: nodes are merged, also inside tuples, lists and dictionaries.
+    """Return the value of a variable after an `if` statement: nodes of both branches are merged, also inside tuples, lists and
+    dictionaries.
 
     Raises:
-        ValueError: the two values have different structures.
+        ValueError: the values from the two branches have different structures.
         TypeError: the values are neither nodes nor constants.
     """
     if true is false and not isinstance(true, (DataNode, tuple, list, dict)):
@@ -227,7 +228,7 @@ def _structure(value: object) -> str:
 
 
 def _outline(value: object) -> str:
-    """Return the structure of a value, with a dot for each node and constant."""
+    """Return the structure of a value as text, with a dot for each node and constant."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {_outline(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (tuple, list)):
@@ -249,7 +250,7 @@ def _merge_nodes(branch: Branch, true: object, false: object) -> DataNode:
     if "gpu" in (parts[0].device, parts[1].device):
         parts = [part if part.device == "gpu" else part.on_device("gpu") for part in parts]
     if conditions.branches:
-        # The parts are from deeper branches than any open one: as inputs of the merge they must not be split again.
+        # The parts belong to deeper branches than the open ones; without this, they would be split again as inputs of the merge.
         around = conditions.branches[-1]
         assert around.side is not None
         around.produced[around.side].update(part.name for part in parts)
@@ -279,7 +280,7 @@ def negation(value: object) -> object:
 
 
 def conjunction(left: object, right: Callable[[], object]) -> object:
-    """Return ``left and right``; the right side is traced for samples for which the left one is true."""
+    """Return ``left and right``; the right side is traced for those samples for which the left one is true."""
     if not isinstance(left, DataNode):
         return left and right()
     left = _validated(left, "and", "left")
@@ -287,7 +288,7 @@ def conjunction(left: object, right: Callable[[], object]) -> object:
 
 
 def disjunction(left: object, right: Callable[[], object]) -> object:
-    """Return ``left or right``; the right side is traced for samples for which the left one is false."""
+    """Return ``left or right``; the right side is traced for those samples for which the left one is false."""
     if not isinstance(left, DataNode):
         return left or right()
     left = _validated(left, "or", "left")
@@ -297,7 +298,7 @@ def disjunction(left: object, right: Callable[[], object]) -> object:
 def comparison_chain(
     left: object, comparisons: Sequence[Callable[[object, object], object]], operands: Sequence[Callable[[], object]]
 ) -> object:
-    """Return ``left < a < b``: comparisons joined by `and`; each operand is evaluated once."""
+    """Return a chain such as ``left < a < b``: comparisons that are joined by `and`; each operand is evaluated only once."""
     right = operands[0]()
     result = comparisons[0](left, right)
     if len(operands) == 1:
@@ -318,14 +319,14 @@ def _validated(value: object, name: str, side: str) -> object:
 
 
 def refuse_loop(condition: object) -> object:
-    """Return the condition of a `while` loop, which cannot be a node."""
+    """Return the condition of a `while` loop; raise an error if it is a node."""
     if isinstance(condition, DataNode):
         _refuse()
     return condition
 
 
 def refuse_return(condition: object) -> object:
-    """Return the condition of an `if` that returns from within a loop, which cannot be a node."""
+    """Return the condition of an `if` that returns from within a loop; raise an error if it is a node."""
     if isinstance(condition, DataNode):
         raise RuntimeError(
             f"{_INCONSISTENT} Inside of a loop, an `if` statement on a DataNode cannot have a return statement: the rest of the "

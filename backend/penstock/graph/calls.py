@@ -1,4 +1,4 @@
-"""Calls of operators while a pipeline is being defined: checks the arguments and makes the nodes."""
+"""Calls of operators while a pipeline is being defined: arguments are checked, and nodes are created."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def call_operator(
     """Add an operator to the graph being defined.
 
     Args:
-        operator: its schema, or the schema's name.
+        operator: the operator's schema, or the schema's name.
         inputs: nodes, values that become constants, or lists of nodes (multiple input sets).
         arguments: the arguments by name; None counts as absent.
-        device: the device; by default ``gpu`` if an input is on the GPU, otherwise ``cpu``, also where only the CPU
-            computes from inputs on either device.
-        name: the instance's name.
+        device: the device; by default ``gpu`` if an input is on the GPU, otherwise ``cpu``. Also ``cpu`` if only the CPU can compute, from
+            inputs on either device.
+        name: the name of this instance.
         display: the operator's name in messages.
         payload: see :class:`~penstock.graph.nodes.OpNode`.
-        sites: the user's lines, for messages; by default the current ones.
-        unnamed: the prefix of the names of instances without a name, which a number follows; by default, derived from
-            its class.
+        sites: the user's lines, for messages; by default, those of the current call.
+        unnamed: the prefix, followed by a number, of the names of instances that the user did not name; by default, derived from the
+            operator's class.
 
     Returns:
-        The output, or the list of outputs if there are several; lists of these for multiple input sets.
+        The output, or a list of outputs if there are several; with multiple input sets, each output is a list with one item for each set.
     """
     schema = find_schema(operator) if isinstance(operator, str) else operator
     display = as_imported(display or f"penstock.fn.{schema.fn_path}")
@@ -69,7 +69,7 @@ def call_operator(
     for number, one_set in enumerate(sets):
         one_set = [scope.enter_branch(node) for node in one_set]
         _check_input_devices(schema, device, one_set, display)
-        # A private operator in a module, `readers._TFRecord`, implements the public one and goes by its name.
+        # A private operator in a module, such as `readers._TFRecord`, implements the public one, and has the same name.
         class_name = schema.class_name.lstrip("_") if schema.module else schema.class_name
         op_name = name or scope.next_name(unnamed or class_name)
         if name and len(sets) > 1:
@@ -105,11 +105,11 @@ def constant_node(
     name: str | None = None,
     **arguments: object,
 ) -> DataNode:
-    """Return a node with the same tensor for every sample.
+    """Return a node that has the same tensor for every sample.
 
     Args:
         value: a number, or an array or flat sequence of them; values out of the type's range are clamped.
-        dtype: the result's dtype; by default the value's, with 64-bit values of Python and numpy becoming 32-bit.
+        dtype: the result's dtype; by default the value's, where 64-bit types of Python and NumPy become 32-bit types.
         shape: the result's shape; a single value is repeated.
         name: the operator's name.
     """
@@ -119,7 +119,7 @@ def constant_node(
 
 
 def to_node(value: object, device: str = "cpu") -> DataNode:
-    """Return ``value`` as a node: itself, or a constant."""
+    """Return ``value`` as a node: unchanged if it is one, otherwise as a constant."""
     return value if isinstance(value, DataNode) else constant_node(value, device=device)
 
 
@@ -172,7 +172,7 @@ def _check_input_count(schema: Schema, count: int, display: str) -> None:
 
 
 def _input_sets(inputs: list[Any], device: str, schema: Schema, display: str) -> list[list[DataNode]]:
-    """Return the positional inputs of each instance: one set, or as many as the lists among the inputs are long."""
+    """Return the positional inputs of each instance: a single set, or one set for each item of the lists among the inputs."""
     lengths = {len(item) for item in inputs if _is_input_set(item)}
     if len(lengths) > 1:
         raise ValueError(
@@ -196,7 +196,7 @@ def _is_input_set(item: object) -> bool:
 def _promoted(item: object, index: int, device: str, schema: Schema, display: str) -> DataNode:
     if isinstance(item, DataNode):
         return item
-    # The input can stay on the CPU, where its values are available without a copy from the GPU.
+    # An input that may be on either device stays on the CPU, where its values are available without a copy from the GPU.
     on_gpu = device == "gpu" and schema.input(index).device in ("", "any")
     try:
         if is_constant(item):
@@ -229,12 +229,12 @@ def _check_input_devices(schema: Schema, device: str, inputs: Sequence[DataNode]
 def split_arguments(
     schema: Schema, arguments: dict[str, object], display: str
 ) -> tuple[dict[str, DataNode], dict[str, Any]]:
-    """Split the arguments that are present into nodes (computed in the graph) and converted constants."""
+    """Split arguments that are set into nodes, which are computed in the graph, and converted constants."""
     nodes: dict[str, DataNode] = {}
     constants: dict[str, Any] = {}
     for argument, value in current_arguments(schema, arguments, display):
         if isinstance(value, np.ndarray) and (value.size != 1 or value.ndim > 1) and argument.type != "object":
-            # An array is data of a fixed type, like data from the graph; one with a single element is a number.
+            # An array is data of a fixed type, like data from the graph; an array with a single element counts as a number.
             try:
                 value = constant_node(value)
             except OverflowError as error:
@@ -262,7 +262,7 @@ def split_arguments(
 def current_arguments(
     schema: Schema, arguments: dict[str, object], display: str, stacklevel: int = 5
 ) -> Iterable[tuple[Argument, object]]:
-    """Return the arguments with deprecated names replaced; warnings name the user's line, ``stacklevel`` calls away."""
+    """Return the arguments, with deprecated names replaced; warnings refer to the user's line, ``stacklevel`` calls up the stack."""
     for key, value in arguments.items():
         if value is None:
             continue

@@ -1,4 +1,4 @@
-"""The open branches while a pipeline with conditionals is being defined."""
+"""The branches that are open while a pipeline with conditionals is being defined."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Branch:
     Attributes:
         predicate: decides which samples go to which branch.
         side: the branch that is open: True, False, or None between the branches.
-        splits: the splits of the nodes that are used inside: their parts for True and for False.
+        splits: for each node that is used inside, its parts for True and for False.
         sites: the user's lines of the statement, for messages.
-        produced: names of the nodes made inside each branch, which are not split again.
+        produced: the names of the nodes made inside each branch, which are not split again there.
     """
 
     predicate: DataNode
@@ -38,7 +38,7 @@ class ConditionStack:
         self.branches: list[Branch] = []
 
     def enter_branch(self, node: DataNode) -> DataNode:
-        """Return the part of ``node`` with the samples of the open branches."""
+        """Return the part of ``node`` that contains the samples of the open branches."""
         level = self._level_of(node)
         for branch in self.branches[level:]:
             assert branch.side is not None
@@ -46,12 +46,12 @@ class ConditionStack:
         return node
 
     def branch_batch(self) -> DataNode | None:
-        """Return the innermost open branch's part of its predicate; None outside branches."""
+        """Return the part of the innermost open branch's predicate that contains its samples; None if no branch is open."""
         open_branches = [branch for branch in self.branches if branch.side is not None]
         return self.enter_branch(open_branches[-1].predicate) if open_branches else None
 
     def _level_of(self, node: DataNode) -> int:
-        """Return how many of the open branches the node is already in."""
+        """Return the number of open branches, from the outermost on, that the node is already in."""
         for level in range(len(self.branches), 0, -1):
             branch = self.branches[level - 1]
             if branch.side is not None and node.name in branch.produced[branch.side]:
@@ -70,7 +70,7 @@ class ConditionStack:
         return branch.splits[key]
 
     def outside(self, branch: Branch, operator: str, inputs: Any, arguments: dict[str, Any]) -> Any:
-        """Call an operator as if just before entering ``branch``."""
+        """Call an operator as if just before ``branch`` was entered."""
         inner = self.branches
         self.branches = inner[: inner.index(branch)]
         try:
@@ -80,9 +80,9 @@ class ConditionStack:
             self.branches = inner
 
     def register(self, op: OpNode) -> None:
-        """Record the branch of a new operator's outputs: the innermost branch of its inputs.
+        """Record to which branch a new operator's outputs belong: the innermost one that an input belongs to.
 
-        An operator without inputs makes whole batches: it is outside all branches and is split where it is used.
+        An operator without inputs makes whole batches: its outputs are outside all branches, and are split where they are used.
         """
         inputs = list(op.all_inputs())
         level = max((self._level_of(node) for node in inputs), default=0)

@@ -1,4 +1,4 @@
-"""Constants as users write them: numbers for arithmetic, and nodes with the same tensor for each sample."""
+"""Constants as users write them: numbers for arithmetic, and nodes that have the same tensor for every sample."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CTYPES_SCALAR = ctypes._SimpleCData  # private: the only common base of ctypes'
 
 
 def ConstantNode(device: str | None, value: Any, dtype: Any, shape: Any, layout: str | None, **kwargs: Any) -> object:
-    """Return a graph node with the same tensor for every sample."""
+    """Return a graph node that has the same tensor for every sample."""
     return constant_node(value, dtype=dtype, shape=shape, layout=layout, device=device or "cpu", **kwargs)
 
 
@@ -40,8 +40,8 @@ def Constant(
 ) -> Any:
     """Wrap a constant for use in a pipeline.
 
-    A scalar without shape, layout or device becomes a :class:`ScalarConstant`, which takes part in arithmetic; anything
-    else (lists, numpy arrays, scalars with a shape) becomes a node with that tensor for every sample.
+    A scalar without shape, layout or device becomes a :class:`ScalarConstant`, which takes part in arithmetic; anything else (lists, NumPy
+    arrays, scalars with a shape) becomes a node that has this tensor for every sample.
     """
     if device is None and not kwargs and _is_scalar_shape(shape) and layout is None and _is_scalar_value(value):
         return ScalarConstant(value, dtype)

@@ -1,4 +1,4 @@
-"""Graphs as self-contained SVG pictures: operators in layers from top to bottom."""
+"""Graphs as self-contained SVG pictures, in which layers of operators run from top to bottom."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _NUM_ORDERING_SWEEPS = 4
 
 @dataclass(eq=False)
 class _Box:
-    """A node of the picture; one without text is a point where an edge crosses a layer.
+    """A box of the picture; without text, it is a point at which an edge crosses a layer.
 
     Attributes:
         lines: lines of text: the operator, and its name.
-        layer: its row, from the top.
-        x: the horizontal position of its centre.
-        sources: the boxes with edges to it, and the edges' labels.
+        layer: the number of the box's layer, from the top.
+        x: the horizontal position of the box's centre.
+        sources: the boxes from which edges lead to this one, and the labels of these edges.
     """
 
     lines: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ def to_svg(
         operators: the operators in topological order.
         outputs: the pipeline's outputs.
         changed: names of the operators to highlight.
-        links: link targets of operators, by name.
+        links: the link targets of operators, by operator name.
     """
     boxes = _boxes(operators, outputs, changed, links or {})
     for box in boxes:
@@ -95,7 +95,7 @@ def _boxes(
         hint = "\n".join([f"{kind} '{name}' on {op.device}", *argument_lines])
         box = _Box(lines, _FILLS[op.device], hint, links.get(name, ""), name in changed)
         named = [(node, "") for node in op.inputs] + [(node, key) for key, node in sorted(op.argument_inputs.items())]
-        # A fused operator's arguments are named by the step's position and the argument's name.
+        # The arguments of a fused operator are named by the position of the step, and the argument's name in that step.
         box.sources = [(of_operator[node.source], key.rpartition(":")[2]) for node, key in named if node.source]
         of_operator[op] = box
     ends = [
@@ -114,7 +114,7 @@ def _shortened(text: str) -> str:
 
 
 def _lower(boxes: Sequence[_Box]) -> None:
-    """Move boxes without sources down to the layer above their first use."""
+    """Move boxes without sources down, to the layer above their first use."""
     highest_use: dict[_Box, int] = {}
     for box in reversed(boxes):
         if box in highest_use:
@@ -124,7 +124,7 @@ def _lower(boxes: Sequence[_Box]) -> None:
 
 
 def _layers(boxes: Sequence[_Box]) -> list[list[_Box]]:
-    """Return the boxes by layer; long edges get an empty box in each layer that they cross."""
+    """Return the boxes by layer; an edge across several layers gets an empty box in each of these."""
     layers: dict[int, list[_Box]] = defaultdict(list)
     for box in boxes:
         layers[box.layer].append(box)
@@ -140,8 +140,9 @@ def _layers(boxes: Sequence[_Box]) -> list[list[_Box]]:
 
 
 def _order(layers: Sequence[list[_Box]]) -> None:
-    """Order the boxes of each layer to reduce crossings: by their sources and by their users, in alternating
-    sweeps."""
+    """Order the boxes of each layer to reduce crossings of edges, in sweeps that follow alternately their sources and their
+    users.
+    """
     users: dict[_Box, list[_Box]] = defaultdict(list)
     for layer in layers:
         for box in layer:
@@ -160,7 +161,7 @@ def _order(layers: Sequence[list[_Box]]) -> None:
 
 
 def _set_positions(layers: Sequence[Sequence[_Box]]) -> float:
-    """Set each box's x to the middle of its sources where its neighbours leave room; return the picture's width."""
+    """Set the x of each box to the middle of its sources if its neighbours leave room for that; return the picture's width."""
     for layer in layers:
         left = _MARGIN
         excess = []
@@ -171,7 +172,7 @@ def _set_positions(layers: Sequence[Sequence[_Box]]) -> float:
             left = box.x + box.width / 2 + _COLUMN_GAP
             if middles:
                 excess.append(box.x - wanted)
-        # Boxes that were pushed to the right pull their row back to the left, as far as there is room.
+        # If boxes were pushed to the right, pull their row back to the left, as far as there is room.
         pull = sum(excess) / len(excess) if excess else 0.0
         room = layer[0].x - layer[0].width / 2 - _MARGIN
         for box in layer:

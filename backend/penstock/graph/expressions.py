@@ -1,4 +1,4 @@
-"""Arithmetic, comparison, mathematical functions and indexing: the operators behind Python's syntax."""
+"""The operators that Python's syntax stands for: arithmetic, comparison, mathematical functions and indexing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NewAxis:
     """A new dimension of extent 1 in an index: ``node[:, newaxis]``, ``node[newaxis("F")]``.
 
     Args:
-        name: the dimension's letter in the layout; without it the result has no layout.
+        name: the letter of the new dimension in the layout; without it, the result has no layout.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -44,7 +44,7 @@ def _type_word(dtype: DALIDataType) -> str:
 
 
 def apply(function: str, *operands: object) -> DataNode:
-    """Return the node that applies ``function`` (a name in the wire format's expressions) to nodes and constants."""
+    """Return the node that applies ``function`` to nodes and constants; ``function`` is a name in expressions of the wire format."""
     operands = tuple(_as_operand(operand, index, function) for index, operand in enumerate(operands))
     if all(isinstance(operand, ScalarConstant) for operand in operands):
         raise ValueError(
@@ -76,7 +76,7 @@ def apply(function: str, *operands: object) -> DataNode:
 
 
 def _as_operand(value: object, index: int, function: str) -> object:
-    """Return a node, a scalar constant, or data for a constant node."""
+    """Return an operand as a node, a scalar constant, or data for a constant node."""
     if isinstance(value, (DataNode, ScalarConstant)):
         return value
     if type(value) in (bool, int, float, np.bool_):
@@ -162,7 +162,7 @@ def _index_value(value: object) -> object:
 
 
 class _Operators:
-    """Python's operators on nodes, as operators of the graph being defined."""
+    """Implements Python's operators on nodes by operators of the graph that is being defined."""
 
     apply = staticmethod(apply)
     subscript = staticmethod(subscript)

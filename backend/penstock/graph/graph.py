@@ -1,4 +1,4 @@
-"""A pipeline's graph: its operators in the order they run."""
+"""The graph of a pipeline: its operators, in the order in which they run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Graph:
 
     Args:
         outputs: the pipeline's outputs.
-        sinks: further nodes to compute, for their side effects.
+        sinks: further nodes, which are computed for the operators' side effects.
 
     Attributes:
         operators: the operators in topological order.
@@ -34,17 +34,17 @@ class Graph:
         return to_svg(self.operators, self.outputs)
 
     def logical_ids(self) -> dict[OpNode, int]:
-        """Return a number for each operator; instances of one call with multiple input sets share theirs."""
+        """Return a number for each operator; all instances of one call with multiple input sets have the same number."""
         numbers: dict[object, int] = {}
         return {op: numbers.setdefault(op.group, len(numbers)) for op in self.operators}
 
     def uses_gpu(self) -> bool:
-        """Return whether any operator runs, or any output must be, on a GPU."""
+        """Return whether any operator runs on a GPU, or any output must be on one."""
         nodes = [*self.outputs, *(node for op in self.operators for node in op.all_inputs())]
         return any(op.device != "cpu" for op in self.operators) or any(node.device == "gpu" for node in nodes)
 
     def verify(self) -> None:
-        """Raise RuntimeError for errors that can be found before anything runs."""
+        """Raise RuntimeError for errors that can be found before the graph runs."""
         self._check_names()
         for op in self.operators:
             verify_operator(op)
@@ -77,15 +77,15 @@ def _itself(node: DataNode) -> DataNode:
 
 
 def in_order(wanted: Iterable[DataNode], instead: Callable[[DataNode], DataNode] = _itself) -> list[OpNode]:
-    """Return the operators that some nodes need, depth first, inputs before users.
+    """Return the operators that some nodes need, depth first, so that inputs precede their users.
 
     Args:
         wanted: the nodes.
-        instead: the node that replaces each one.
+        instead: function that returns the node to use in place of a given one.
     """
     order: list[OpNode] = []
     done: set[OpNode] = set()
-    # Iterative, since graphs may be deep.
+    # The search is iterative, since graphs may be deep.
     for node in map(instead, wanted):
         if node.source is None:
             raise RuntimeError(f"{node} belongs to no operator")

@@ -1,4 +1,4 @@
-"""Graphs as text: a line for each operator, written as the call that made it."""
+"""Graphs as text: each operator is a line, written as the call that made it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from penstock.graph.nodes import DataNode, OpNode
 
 _MAX_LINE_CHARACTERS = 110
-# For a longer graph, this many operators are listed at either end.
+# Of a longer graph, this many operators at either end are listed.
 _NUM_EDGE_OPERATORS = 30
-# The arguments of arithmetic, which are written as its operands.
+# The arguments of the arithmetic operator, which are shown as its operands.
 _EXPRESSION = (_DESCRIPTION, _INTEGERS, _REALS) = ("expression_desc", "integer_constants", "real_constants")
 _OPERAND = re.compile(r"([&$])(\d+)(?::(\w+))?")
 
@@ -38,16 +38,14 @@ def listing(operators: Sequence[OpNode], outputs: Sequence[DataNode]) -> str:
 
 
 def title(op: OpNode) -> str:
-    """Return an operator's name in pictures and listings: its function's name, or for a fused operator, those of its
-    steps.
-    """
+    """Return an operator's name in pictures and listings: its function's name, or, for a fused operator, the names of its steps."""
     if op.steps:
         return " + ".join(title(step).partition(".")[2] for step in op.steps)
     return op.display_name.removeprefix(as_imported("penstock."))
 
 
 def arguments(op: OpNode) -> Iterator[tuple[str, str]]:
-    """Return the constant arguments that were passed, as text."""
+    """Yield the name and the value, as text, of each constant argument that was passed."""
     return ((name, _value(value)) for name, value in op.arguments.items() if name not in _EXPRESSION)
 
 
@@ -62,7 +60,7 @@ def _line(op: OpNode) -> str:
 
 
 def _operands(op: OpNode) -> list[str]:
-    """Return the operands of an expression in order: nodes and constants."""
+    """Return the operands of an expression, nodes and constants, in order."""
     operands = []
     for kind, number, dtype in _OPERAND.findall(op.arguments[_DESCRIPTION]):
         if kind == "&":

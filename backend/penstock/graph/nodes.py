@@ -1,4 +1,4 @@
-"""The nodes of a pipeline's graph: operators, and the data that flows between them."""
+"""The nodes of a pipeline's graph: operators, and the data that flow between them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from penstock.schema import Schema
 
 
 class SupportsArray(Protocol):
-    """Anything that numpy can convert: its arrays, PyTorch's, JAX's."""
+    """Anything that NumPy can convert to an array: arrays of NumPy, PyTorch or JAX."""
 
     def __array__(self) -> Any:
         """Return the data as an array."""
         ...
 
 
-# The payload of a constant node, where an operator takes data.
+# The type of data that operators accept in place of a node, and that become the payload of a constant node.
 TensorLike = SupportsArray | Sequence[float] | float
 
 
@@ -31,19 +31,19 @@ class OpNode:
 
     Attributes:
         schema: the operator's schema.
-        name: unique in the pipeline; also names its outputs.
+        name: the operator's name, which is unique in the pipeline; outputs are named after it.
         device: ``cpu``, ``gpu`` or ``mixed``.
         inputs: the positional inputs.
-        argument_inputs: the arguments computed in the graph.
+        argument_inputs: the arguments that are computed in the graph.
         arguments: the constant arguments, converted by the schema.
-        outputs: the nodes it produces.
-        display_name: its name in messages, e.g. ``penstock.fn.crop``.
+        outputs: the nodes for the operator's outputs.
+        display_name: the operator's name in messages, e.g. ``penstock.fn.crop``.
         named: whether the user chose the name.
-        group: shared by the instances of one call with multiple input sets.
-        sites: the source lines where the user called it.
+        group: an object that all instances of one call with multiple input sets share.
+        sites: the source lines at which the user called the operator.
         payload: data that is not an argument: a callback, a source.
-        detached: called outside any pipeline.
-        steps: the operators it stands for, if a pass inserted it.
+        detached: whether the operator was called outside any pipeline.
+        steps: the operators that this one replaces, if a pass inserted it.
     """
 
     schema: Schema
@@ -64,7 +64,7 @@ class OpNode:
     def __post_init__(self) -> None:
         if self.group is None:
             self.group = self
-        # A string argument ``layout``, a ``dtype`` and so on describe the node to its users, not to the graph.
+        # Arguments such as ``layout`` (a string) and ``dtype`` describe the output to its users; the graph does not need them.
         count = self.schema.count_outputs(self.arguments, len(self.inputs))
         names = [self.name] if count == 1 else [f"{self.name}[{i}]" for i in range(count)]
         self.outputs = [
@@ -77,7 +77,7 @@ class OpNode:
 
     @property
     def preserved(self) -> bool:
-        """Whether it stays even if no output depends on it."""
+        """Whether the operator stays in the graph even if no output depends on it."""
         return self.schema.no_prune or bool(self.arguments.get("preserve"))
 
     @property
@@ -85,21 +85,21 @@ class OpNode:
         return frames(self.sites)
 
     def all_inputs(self) -> Iterator[DataNode]:
-        """Yield the positional inputs, then the argument inputs in order of name."""
+        """Yield the positional inputs, then the argument inputs in the order of their names."""
         yield from self.inputs
         for name in sorted(self.argument_inputs):
             yield self.argument_inputs[name]
 
 
 class DataNode(Expression):
-    """The output of an operator: a batch, once the pipeline runs.
+    """An output of an operator, which is a batch when the pipeline runs.
 
-    Supports arithmetic, comparison, indexing and slicing, which add further operators.
+    Arithmetic, comparison, indexing and slicing of nodes add further operators.
 
     Attributes:
-        name: unique in the pipeline, equal on both devices.
-        device: the device that consumes it: ``cpu`` or ``gpu``.
-        source: the operator that produces it.
+        name: the node's name, which is unique in the pipeline, and the same on both devices.
+        device: the device on which the data are used: ``cpu`` or ``gpu``.
+        source: the operator that produces the data.
         index: the index among the outputs of ``source``.
     """
 
@@ -124,21 +124,21 @@ class DataNode(Expression):
         self.layout = layout
 
     def on_device(self, device: str) -> DataNode:
-        """Return the same data on ``device``, whether or not its producer is conditional (unlike :meth:`gpu` and :meth:`cpu`)."""
+        """Return the same data on ``device``; unlike :meth:`gpu` and :meth:`cpu`, this does not enter open branches."""
         return DataNode(self.name, device, self.source, self.index, self.ndim, self.dtype, self.layout)
 
     @property
     def is_moved(self) -> bool:
-        """Whether it is consumed on another device than it is produced on."""
+        """Whether the data are used on another device than they are produced on."""
         made_on = "cpu" if self.source is None else self.source.schema.output_device(self.source.device, self.index)
         return self.device != made_on
 
     def gpu(self) -> DataNode:
-        """Return the same data on the GPU, copied if it is produced elsewhere."""
+        """Return the same data on the GPU, which are copied if they are produced elsewhere."""
         return self if self.device == "gpu" else self._split_first().on_device("gpu")
 
     def cpu(self) -> DataNode:
-        """Return the same data on the CPU, copied if it is produced elsewhere."""
+        """Return the same data on the CPU, which are copied if they are produced elsewhere."""
         return self if self.device == "cpu" else self._split_first().on_device("cpu")
 
     def _split_first(self) -> DataNode:
@@ -152,7 +152,7 @@ class DataNode(Expression):
 
     __repr__ = __str__
 
-    # Not iterable in spite of `__getitem__`: extents are known only when the pipeline runs.
+    # Not iterable despite `__getitem__`, as extents are known only when the pipeline runs.
     __iter__ = None
 
     def __bool__(self) -> NoReturn:

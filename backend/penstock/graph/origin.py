@@ -1,4 +1,4 @@
-"""Where the user called an operator: captured cheaply at each call, formatted only for errors."""
+"""Where the user called an operator: captured cheaply at each call, and formatted only for errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CallSite(NamedTuple):
 
 
 def capture(stop: CodeType | None) -> tuple[CallSite, ...]:
-    """Return the user's frames from the graph-defining function (called by ``stop``) to here, outermost first."""
+    """Return the user's frames from the graph-defining function, which ``stop`` calls, down to the current call, outermost first."""
     sites = []
     inner = None
     frame = sys._getframe(1)  # private: ten times faster than inspect.stack(), and done for each call of an operator
@@ -34,13 +34,15 @@ def capture(stop: CodeType | None) -> tuple[CallSite, ...]:
             inner = code
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None and stop is None:
-        # Outside a graph-defining function only the caller's line is of use.
+        # Outside a graph-defining function, only the caller's line is useful.
         del sites[1:]
     return tuple(reversed(sites))
 
 
 def is_around(code: CodeType, inner: CodeType | None) -> bool:
-    """Return whether ``inner`` was made from a branch of this function: a line in the branch is enough for messages."""
+    """Return whether ``inner`` was made from a branch of this function; then its frame, whose line is in the branch, is enough for
+    messages.
+    """
     return inner is not None and inner.co_name == code.co_name and inner in code.co_consts
 
 

@@ -1,4 +1,4 @@
-"""Parses Python."""
+"""A parser of Python source that works around an error in CPython 3.11."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _MAX_ATTEMPTS = 20
 def parse(source: str) -> ast.Module:
     """Return the syntax tree of a source, like ``ast.parse``.
 
-    CPython 3.11 may lose count of the nesting if another thread parses meanwhile, or a finalizer does. The ``SystemError`` that it
-    then raises says nothing about the source.
+    CPython 3.11 may miscount the nesting depth if another thread, or a finalizer, parses at the same time. The ``SystemError`` that it then
+    raises says nothing about the source.
     """
     for _ in range(_MAX_ATTEMPTS):
         try:

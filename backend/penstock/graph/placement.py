@@ -1,4 +1,4 @@
-"""Moves a graph off the GPU."""
+"""Moves graphs from the GPU to the CPU."""
 
 from __future__ import annotations
 
@@ -13,11 +13,7 @@ from penstock.tensors.cuda import DEVICE_VARIABLE
 
 
 def all_on_cpu() -> bool:
-    """Return whether all pipelines of this process must run on the CPU, whatever device they request.
-
-    Raises:
-        ValueError: the environment variable ``PENSTOCK_DEVICE`` is neither empty nor ``cpu``.
-    """
+    """Return whether all pipelines of this process must run on the CPU, whatever device they ask for."""
     wanted = os.environ.get(DEVICE_VARIABLE, "")
     if wanted not in ("", "cpu"):
         raise ValueError(f"{DEVICE_VARIABLE} must be 'cpu' or not set, got {wanted!r}")
@@ -28,7 +24,7 @@ def on_cpu(graph: Graph) -> Graph:
     """Return the graph with all operators on the CPU, including ``mixed`` ones.
 
     Raises:
-        DeviceError: some operators run on the GPU only.
+        DeviceError: an operator runs only on GPUs.
     """
     _check_runs_on_cpu(graph.operators)
     moved: dict[OpNode, OpNode] = {}
@@ -48,10 +44,10 @@ def on_cpu(graph: Graph) -> Graph:
 
 
 def move_to_cpu(op: OpNode) -> None:
-    """Change an operator that was just called, and its outputs, to the CPU.
+    """Move an operator that was just called, and its outputs, to the CPU.
 
     Raises:
-        DeviceError: the operator runs on the GPU only.
+        DeviceError: the operator runs only on GPUs.
     """
     _check_runs_on_cpu([op])
     op.device = "cpu"

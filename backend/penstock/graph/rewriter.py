@@ -1,4 +1,4 @@
-"""Rewrites a function's syntax tree: each conditional becomes a call of :mod:`penstock.graph.branching`."""
+"""Rewrites the syntax tree of a function: each conditional becomes a call of a function of :mod:`penstock.graph.branching`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _RESULT = branching.RESULT
 
 
 def plain_arguments(args: list[ast.arg]) -> ast.arguments:
-    """Return parameters without defaults, all of one kind."""
+    """Return the syntax of positional parameters without defaults."""
     return ast.arguments(posonlyargs=[], args=args, vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[])
 
 
 def rewritten(definition: ast.FunctionDef) -> ast.FunctionDef:
-    """Return the definition, modified: its conditionals are calls, and its signature has no defaults, annotations or type parameters.
+    """Modify a function's definition and return it: conditionals become calls, defaults become None, and annotations and type parameters
+    are removed.
 
-    What it uses of its type parameters it finds in its closure, where Python has put them.
+    The rewritten function finds type parameters that it uses in its closure, where Python has stored them.
     """
     global_names = _declared(definition, ast.Global)
     parameters = {arg.arg for arg in ast.walk(definition.args) if isinstance(arg, ast.arg)}
@@ -81,7 +82,7 @@ _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
 def _walk_statements(statements: Iterable[ast.AST], stop: tuple[type, ...] = _SCOPES) -> Iterable[ast.AST]:
-    """Return all nodes below, except those in an inner scope (or of the types in ``stop``)."""
+    """Return statements and all syntax nodes below them, except nodes below those of the types ``stop``: by default, inner scopes."""
     for statement in statements:
         yield statement
         if not isinstance(statement, stop):
@@ -89,17 +90,19 @@ def _walk_statements(statements: Iterable[ast.AST], stop: tuple[type, ...] = _SC
 
 
 def _has_return(statements: Iterable[ast.AST]) -> bool:
-    """Return whether there is a `return` among the statements or in their ifs; loops cannot be rewritten."""
+    """Return whether there is a `return` among the statements or inside their ifs; those in loops do not count, as loops cannot be
+    rewritten.
+    """
     return any(isinstance(node, ast.Return) for node in _walk_statements(statements, _SCOPES + _LOOPS))
 
 
 def _returns_inside_if(body: Iterable[ast.AST]) -> bool:
-    """Return whether an `if` returns early, so that the statements after it must move into its branches."""
+    """Return whether an `if` returns early, so that the statements after it have to be moved into its branches."""
     return any(isinstance(node, ast.If) and _has_return([node]) for node in body)
 
 
 def _return_once(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Return the same statements, assigning one result on each path instead of returning early."""
+    """Return equivalent statements that assign a result variable once on each path, rather than return early."""
     for index, statement in enumerate(body):
         if isinstance(statement, ast.Return):
             value = statement.value or ast.Constant(None)
@@ -113,7 +116,7 @@ def _return_once(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _cannot_be_function(statement: ast.If) -> bool:
-    """Return whether an `if` holds statements that cannot move into a function: `return`, `break`, `continue`, `yield` and so on."""
+    """Return whether an `if` contains statements that cannot be moved into a function: `return`, `break`, `continue`, `yield` and so on."""
     if any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)) for n in _walk_statements([statement])):
         return True
     return any(isinstance(n, (ast.Break, ast.Continue)) for n in _walk_statements([statement], _SCOPES + _LOOPS))
@@ -126,7 +129,7 @@ def _targets(statements: Iterable[ast.AST]) -> Iterable[ast.expr]:
 
 
 def _bound_names(statements: Iterable[ast.AST]) -> set[str]:
-    """Return the variables that statements bind, except those of comprehensions."""
+    """Return the names of the variables that statements bind, except in comprehensions."""
     names: set[str] = set()
     inside: set[int] = set()
     for node in _walk_statements(statements):
@@ -159,7 +162,7 @@ def _is_simple_index(index: ast.expr) -> bool:
 
 
 def _assignment_targets(statements: Iterable[ast.AST]) -> dict[str, ast.expr]:
-    """Return the attributes and the items with a constant or a variable as their index that statements assign, by source text."""
+    """Return the attributes that statements assign, and the items whose index is a constant or a variable, by their source text."""
     targets: dict[str, ast.expr] = {}
     for target in _targets(statements):
         if isinstance(target, ast.Attribute) or (isinstance(target, ast.Subscript) and _is_simple_index(target.slice)):
@@ -168,12 +171,12 @@ def _assignment_targets(statements: Iterable[ast.AST]) -> dict[str, ast.expr]:
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Replaces the constructs inside one function.
+    """Replaces the conditionals inside one function.
 
     Args:
-        assigned: variables assigned in ifs, which the function shares with its branches.
-        maybe_unset: those that may be unset when read.
-        global_names: variables of the module.
+        assigned: the variables that are assigned in ifs; the function shares them with the functions for its branches.
+        maybe_unset: those of these variables that may not be set when they are read.
+        global_names: the variables that the function declares `global`.
     """
 
     def __init__(self, assigned: set[str], maybe_unset: set[str], global_names: set[str]) -> None:
@@ -183,7 +186,7 @@ class _Rewriter(ast.NodeTransformer):
         self._count = 0
 
     def rewrite_all(self, statements: Iterable[ast.stmt]) -> list[ast.stmt]:
-        """Return the rewritten statements; one may become several."""
+        """Return the rewritten statements; one statement may become several."""
         result: list[ast.stmt] = []
         for statement in statements:
             rewritten = self.visit(statement)
@@ -215,7 +218,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Delete(self, node: ast.Delete) -> Sequence[ast.stmt]:
-        # A variable shared by branches must stay one: deleting it only unsets its value.
+        # A variable that branches share must continue to exist: deleting it only removes its value.
         emptied = [target for target in node.targets if isinstance(target, ast.Name) and target.id in self._maybe_unset]
         node.targets = [target for target in node.targets if target not in emptied]
         made = [_assign(target.id, _tool("undefined", ast.Constant(target.id))) for target in emptied]
@@ -262,7 +265,7 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if not isinstance(node.target, ast.Name):
             return node
-        # A variable shared between functions cannot be annotated.
+        # A variable that several functions share cannot have an annotation.
         if node.value is not None:
             return ast.copy_location(ast.Assign([node.target], node.value), node)
         return ast.copy_location(ast.Pass(), node) if node.target.id in self._assigned else node
@@ -295,7 +298,7 @@ class _Rewriter(ast.NodeTransformer):
         functions = [_name(f"__penstock_{kind}_{number}") for kind in ("if", "else", "get", "set")]
         call = ast.Expr(_tool("if_statement", test, *functions, names))
         result: list[ast.AST] = [*made, call]
-        # The replacement has the line of `if` only: a call of several lines would be reported on its last.
+        # The replacement gets only the line of `if`: otherwise, an error in a call over several lines would be reported for the last line.
         position = ast.Pass(
             lineno=node.lineno, col_offset=node.col_offset, end_lineno=node.lineno, end_col_offset=node.col_offset
         )

@@ -1,4 +1,4 @@
-"""The scope in which operators are called: it numbers them and knows the open branches."""
+"""The scope in which operators are called: it names them, and knows the open branches."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ class Conditions(Protocol):
     """The open branches of a pipeline with conditionals."""
 
     def enter_branch(self, node: DataNode) -> DataNode:
-        """Return the part of ``node`` with the samples of the open branches."""
+        """Return the part of ``node`` that contains the samples of the open branches."""
 
     def branch_batch(self) -> DataNode | None:
-        """Return a node with one sample for each in the open branches; None outside branches."""
+        """Return a node with one sample for each sample of the open branches; None if no branch is open."""
 
     def register(self, op: OpNode) -> None:
-        """Record the branch of a new operator's outputs."""
+        """Record to which branch a new operator's outputs belong."""
 
 
 class Scope:
-    """The state shared by the calls in one pipeline's definition.
+    """The state that all operator calls in the definition of one pipeline share.
 
     Attributes:
         tracer: the code that calls the user's graph-defining function; frames above it are not the user's.
         conditions: the open branches, if conditionals are enabled.
-        sinks: operators that stay although no output depends on them.
-        debug: evaluates operators as they are called, in debug mode.
-        detached: operators are called outside any pipeline, and may become part of several.
+        sinks: the operators that stay in the graph although no output depends on them.
+        debug: the object that runs operators when they are called, in debug mode.
+        detached: whether operators are called outside any pipeline, and may become part of several pipelines.
     """
 
     def __init__(self, detached: bool = False) -> None:
@@ -44,19 +44,19 @@ class Scope:
         self.debug: Any = None
 
     def next_name(self, class_name: str) -> str:
-        """Return a name for an operator without one."""
+        """Return a new name for an operator that the user did not name."""
         return f"__{class_name}_{'detached_' if self.detached else ''}{next(self._counter)}"
 
     def enter_branch(self, node: DataNode) -> DataNode:
-        """Return the node as seen inside the open branches."""
+        """Return the part of ``node`` that contains the samples of the open branches, if conditionals are enabled."""
         return node if self.conditions is None else self.conditions.enter_branch(node)
 
     def branch_batch(self) -> DataNode | None:
-        """Return a node with one sample for each in the open branches; None outside branches."""
+        """Return a node with one sample for each sample of the open branches; None if no branch is open."""
         return None if self.conditions is None else self.conditions.branch_batch()
 
     def register(self, op: OpNode) -> None:
-        """Record a new operator; raise RuntimeError if it must be preserved and there is no pipeline to do so."""
+        """Record a new operator; raise RuntimeError if it must be preserved, but there is no pipeline that could do so."""
         if self is _outside and op.arguments.get("preserve"):
             raise no_current_pipeline(op.display_name)
         if self.conditions is not None:
@@ -80,7 +80,7 @@ def scope_stack() -> list[Scope]:
 
 
 def no_current_pipeline(display: str) -> RuntimeError:
-    """Return the error for an operator that must be called inside a pipeline's definition."""
+    """Return the error for an operator that must be called inside the definition of a pipeline."""
     return RuntimeError(
         f"Current Pipeline not set!\n`{as_imported(display)}`, as an operator with side-effects, must be used inside `define_graph` "
         "or a `pipeline_def`, or current pipeline must be explicitly set: in a `with pipeline:` block, or by `Pipeline.push_current`."
@@ -88,6 +88,6 @@ def no_current_pipeline(display: str) -> RuntimeError:
 
 
 def current_scope() -> Scope:
-    """Return the innermost open scope, or that of operators called outside any pipeline."""
+    """Return the innermost open scope, or the scope of operators that are called outside any pipeline."""
     scopes = scope_stack()
     return scopes[-1] if scopes else _outside

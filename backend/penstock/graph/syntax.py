@@ -1,6 +1,5 @@
-"""Python's operators and brackets on nodes: each becomes an operator of the graph.
-
-:mod:`penstock.graph.expressions` registers the implementation, to avoid an import cycle.
+"""Python's operators and brackets on nodes: each adds an operator to the graph.
+:mod:`penstock.graph.expressions` registers the implementation, which avoids an import cycle.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ Node = TypeVar("Node", bound="Expression")
 
 
 class Syntax(Protocol):
-    """Makes the operators for Python's syntax."""
+    """Makes the operators that Python's syntax stands for."""
 
     def apply(self, function: str, *operands: object) -> Any:
-        """Return the node that applies ``function``, a name in the wire format's expressions."""
+        """Return the node that applies ``function``, a name in expressions of the wire format."""
 
     def subscript(self, node: object, index: object) -> Any:
         """Return the node for ``node[index]``."""
@@ -27,19 +26,19 @@ class Syntax(Protocol):
         """Return the output of an operator with one input."""
 
     def enter_branch(self, node: object) -> Any:
-        """Return the node as seen inside the open branches."""
+        """Return the part of ``node`` that contains the samples of the open branches."""
 
 
 _defined: list[Syntax] = []
 
 
 def define(syntax: Syntax) -> None:
-    """Set the syntax."""
+    """Set the implementation of Python's syntax on nodes."""
     _defined[:] = [syntax]
 
 
 def syntax() -> Syntax:
-    """Return the syntax."""
+    """Return the implementation of Python's syntax on nodes."""
     return _defined[0]
 
 
@@ -63,11 +62,11 @@ UFUNCS = {
     np.left_shift: "lshift",
     np.right_shift: "rshift",
 }
-"""numpy's functions that are operators, by their name in expressions."""
+"""The NumPy functions that are operators, with their names in expressions."""
 
 
 class Expression:
-    """The part of a node that Python's operators and brackets use."""
+    """Base class of nodes: Python's operators and brackets."""
 
     __slots__ = ()
 
@@ -174,9 +173,9 @@ class Expression:
         return syntax().apply("rshift", other, self)
 
     def __array_ufunc__(self: Node, ufunc: Any, method: str, *operands: Any, **options: object) -> Node:
-        """Compute ``number + node`` and ``numpy.add(node, number)``, for which numpy calls this.
+        """Compute expressions such as ``number + node`` and ``numpy.add(node, number)``, for which NumPy calls this method.
 
-        Its own numbers are treated as Python's, as in DALI.
+        NumPy's numbers are treated like Python's, as in DALI.
         """
         function = UFUNCS.get(ufunc)
         others = [operand for operand in operands if not isinstance(operand, Expression)]
@@ -189,14 +188,14 @@ class Expression:
             function, *(value if isinstance(value, Expression) else np.asarray(value).item() for value in operands)
         )
 
-    # Comparison makes nodes, so dictionaries could not look them up.
+    # Comparison makes nodes, so dictionaries could not look nodes up.
     __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self: Node, index: object) -> Node:
         return syntax().subscript(self, index)
 
     def shape(self: Node, *, dtype: DALIDataType | None = None, device: str = "cpu") -> Node:
-        """Return the extents of each sample, as a 1-D tensor of ``dtype`` (default INT64)."""
+        """Return the extents of each sample, as a 1-D tensor of type ``dtype`` (by default INT64)."""
         return syntax().call("_Shape", self, {"dtype": dtype}, device)
 
     def property(self: Node, key: str, *, device: str = "cpu") -> Node:
@@ -204,5 +203,5 @@ class Expression:
         return syntax().call("GetProperty", self, {"key": key}, device)
 
     def source_info(self: Node, *, device: str = "cpu") -> Node:
-        """Return where each sample came from, e.g. a file's name, as a 1-D tensor of UINT8 characters."""
+        """Return the source of each sample, e.g. a file's name, as a 1-D tensor of UINT8 characters."""
         return self.property("source_info", device=device)

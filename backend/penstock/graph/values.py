@@ -1,4 +1,4 @@
-"""Values that can be constants of a graph, and the arguments of the operator that holds them."""
+"""Values that can be constants of a graph, and the arguments of the operator for such a constant."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FLOATING = (FLOAT, FLOAT16, FLOAT64)
 
 
 def is_constant(value: object) -> bool:
-    """Return whether a value can become an input: numbers, arrays, flat sequences of numbers, constants."""
+    """Return whether a value can become a constant input: a number, an array, a flat sequence of numbers, or a constant."""
     if isinstance(value, (bool, int, float, np.number, ScalarConstant)) or _is_array(value):
         return True
     if isinstance(value, (list, tuple)):
@@ -36,7 +36,7 @@ def is_constant(value: object) -> bool:
 
 
 def _is_array(value: object) -> bool:
-    """Return whether this is a plain numpy array or a PyTorch tensor."""
+    """Return whether a value is a plain NumPy array or a PyTorch tensor."""
     return type(value) is np.ndarray or _is_of_torch(value)
 
 
@@ -50,7 +50,9 @@ def constant_arguments(
     shape: Sequence[int] | int | None = None,
     layout: str | None = None,
 ) -> dict[str, object]:
-    """Return the arguments of the operator ``Constant`` for ``value``; as for :func:`~penstock.graph.calls.constant_node`."""
+    """Return the arguments of the operator ``Constant`` for ``value``; the parameters are those of
+    :func:`~penstock.graph.calls.constant_node`.
+    """
     if isinstance(value, ScalarConstant):
         dtype, value = dtype or value.dtype, value.value
     if isinstance(value, (list, tuple)):
