@@ -5,8 +5,8 @@
 >>> dynamic.resize(images, size=[2, 2]).shape
 [(2, 2, 3), (2, 2, 3)]
 
-Operators, their arguments and their results are those of pipelines (:mod:`penstock.fn`): they are made from the same
-declarations and run by the same engine.
+Operators, their arguments and their results are the same as in pipelines (:mod:`penstock.fn`), as they are made from the same declarations
+and run by the same engine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``Batch``, several tensors of one type and rank."""
+"""``Batch``: several tensors of the same type and number of dimensions."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     import torch
 
 Selection: TypeAlias = int | slice | list[int]
-"""One sample's index, or which samples."""
+"""The index of one sample, or a selection of several."""
 
 
 class Tensors(Sequence[Tensor]):
-    """The samples of a batch, as tensors; made on demand."""
+    """The samples of a batch, as tensors that are created on demand."""
 
     def __init__(self, batch: Batch, indices: Sequence[int]) -> None:
         self._batch, self._indices = batch, indices
@@ -56,15 +56,15 @@ class Tensors(Sequence[Tensor]):
         return self._batch.sample(self._indices[selection])
 
     def select(self, selection: Selection) -> Tensor | Tensors:
-        """Return the same as indexing: a tensor, or several for a slice or a list."""
+        """Return a tensor for an index, or several tensors for a slice or a list, like indexing."""
         return self[selection]
 
     def tolist(self) -> list[Tensor]:
-        """Return all samples, in a list."""
+        """Return all samples as a list."""
         return list(self)
 
     def as_batch(self, copy: bool = False) -> Batch:
-        """Return the batch of these samples."""
+        """Return a batch of these samples."""
         made = Batch(self, copy=copy)
         return made.evaluate() if copy else made
 
@@ -73,13 +73,13 @@ class Tensors(Sequence[Tensor]):
 
 
 class _Slicing:
-    """Indexing of each sample: ``batch.slice[...]``."""
+    """Indexes every sample of a batch: ``batch.slice[...]``."""
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
 
     def __getitem__(self, index: object) -> Batch:
-        """Index each sample. Bounds and positions may be batches, with one value for each sample."""
+        """Index every sample. Bounds and positions may be batches, with one value for each sample."""
         arguments = subscript_arguments(index, self._batch.ndim)
         if not arguments:
             return self._batch
@@ -87,14 +87,15 @@ class _Slicing:
 
 
 class Batch(Value):
-    """Several tensors of one type, rank and layout, whose shapes may differ. :func:`batch` and :func:`as_batch` make them.
+    """Several tensors of the same type, number of dimensions and layout, whose shapes may differ. Made by :func:`batch` and
+    :func:`as_batch`.
 
     Args:
         tensors: tensors, arrays or lists of numbers, or one array whose first dimension is the batch.
-        dtype: the dtype to convert to; by default the first tensor's. A batch without samples needs it.
+        dtype: the dtype to convert to; by default the first tensor's. Required for a batch without samples.
         device: the device to copy to; by default the first tensor's.
         layout: the names of a sample's dimensions, e.g. ``HWC``.
-        copy: copy the data, so that it may change afterwards.
+        copy: whether to copy the data, so that the original may change afterwards.
 
     >>> Batch([[1, 2, 3], [4]]) + 10
     Batch(
@@ -196,20 +197,20 @@ class Batch(Value):
 
     def _share(self, other: Batch) -> None:
         if type(other) is not Batch:
-            # The other batch can recompute its data.
+            # Evaluate the other batch first, as it can recompute its data.
             other.evaluate()
         for name in ("_storage", "_tensors", "_device", "_external", "_invocation_result"):
             setattr(self, name, getattr(other, name))
 
     def _alias(self) -> Batch:
-        """Return another object for the same data, for a call whose result becomes this one."""
+        """Return another object for the same data, for a call whose result this object becomes."""
         other = Batch.__new__(Batch)
         other._share(self)
         return other
 
     @classmethod
     def of(cls, storage: TensorList) -> Batch:
-        """Return the batch with this data."""
+        """Make a batch with this data."""
         self = cls.__new__(cls)
         self._storage = storage
         self._tensors = self._device = self._invocation_result = None
@@ -218,7 +219,7 @@ class Batch(Value):
 
     @classmethod
     def results_of(cls, work: Work, batch_size: int, external: bool = False) -> list[Batch]:
-        """Return the results of a call, which are batches; see :func:`~penstock.dynamic._pending.evaluated`."""
+        """Make the results of a call that returns batches; see :func:`~penstock.dynamic._pending.evaluated`."""
         lists = evaluated(work, external)
         if lists is None:
             return [cls(invocation_result=result) for result in deferred(work, batch_size)]
@@ -228,7 +229,7 @@ class Batch(Value):
     def broadcast(
         sample: object, batch_size: int, device: DeviceLike | None = None, dtype: DTypeLike | None = None
     ) -> Batch:
-        """Return the batch in which each of ``batch_size`` samples is ``sample``, without copies."""
+        """Make a batch in which all ``batch_size`` samples are ``sample``, without copies."""
         if isinstance(sample, Batch):
             raise ValueError("A batch cannot be repeated as a sample of another batch")
         single = Tensor(sample, dtype, device)
@@ -239,7 +240,7 @@ class Batch(Value):
     # -- data ------------------------------------------------------------------------------------------------------
 
     def evaluate(self) -> Batch:
-        """Run the call whose result this is, unless it has run; return the same object."""
+        """Run the call that this batch is a result of, unless it has run already; return this object."""
         if self._storage is None:
             self._storage = self._computed()
         return self
@@ -252,23 +253,23 @@ class Batch(Value):
 
     @property
     def storage(self) -> TensorList:
-        """The data, as pipelines have it: a ``TensorListCPU`` or ``TensorListGPU``."""
+        """The data in the form that pipelines use: a ``TensorListCPU`` or ``TensorListGPU``."""
         if self._storage is None:
             self._storage = self._computed()
         return self._storage
 
     def tensor_list(self, count: int = 1) -> TensorList:
-        """Return the data; ``count`` has an effect on tensors only, which are repeated that many times."""
+        """Return the data; ``count`` has no effect on batches, only on tensors, which are repeated that many times."""
         return self._storage if self._storage is not None else self.storage
 
     def placeholder(self) -> TensorList:
-        """Return a batch, maybe without samples, of this type, rank and layout."""
+        """Return a batch, possibly without samples, with this type, number of dimensions and layout."""
         if self._storage is None and self._invocation_result is not None:
             return self._invocation_result.placeholder()
         return self.storage
 
     def sample(self, index: int) -> Tensor:
-        """Return one of the samples; its memory is the batch's."""
+        """Return one of the samples, which shares the batch's memory."""
         if self._tensors is None:
             self._tensors = [None] * self.batch_size
         found = self._tensors[index]
@@ -335,25 +336,25 @@ class Batch(Value):
 
     @property
     def shape(self) -> list[tuple[int, ...]]:
-        """The samples' extents."""
+        """The shape of each sample."""
         if self._storage is None and self._invocation_result is None:
             return [self.sample(index).shape for index in range(self.batch_size)]
         return self.storage.shape()
 
     @property
     def tensors(self) -> Tensors:
-        """The samples; a sequence of tensors."""
+        """The samples, as a sequence of tensors."""
         return Tensors(self, range(self.batch_size))
 
     @property
     def slice(self) -> _Slicing:
-        """Index each sample: ``batch.slice[:, 0]``. Bounds and positions may be batches, with one value for each
+        """Index every sample: ``batch.slice[:, 0]``. Bounds and positions may be batches, with one value for each
         sample.
         """
         return _Slicing(self)
 
     def select(self, sample_range: Selection | EllipsisType) -> Batch | Tensor:
-        """Return samples: a batch for a slice or a list of indices, a tensor for one index, the batch itself for ``...``."""
+        """Return samples: a batch for a slice or a list of indices, a tensor for a single index, and this batch for ``...``."""
         if sample_range is Ellipsis:
             return self
         chosen = self.tensors[sample_range]
@@ -368,7 +369,7 @@ class Batch(Value):
     # -- other libraries -------------------------------------------------------------------------------------------
 
     def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
-        """Return the samples in one array, for numpy and matplotlib; ValueError unless they have one shape."""
+        """Return the samples as one array, for NumPy and matplotlib; raise ValueError unless all have the same shape."""
         if self.device.device_type != "cpu":
             raise TypeError("This batch is on a GPU: `.cpu()` copies it to where numpy can see it")
         storage = self.storage
@@ -376,11 +377,12 @@ class Batch(Value):
         return storage.__array__(dtype, copy)
 
     def torch(self, copy: bool | None = None, pad: bool = False) -> torch.Tensor:
-        """Return the samples as one tensor of PyTorch.
+        """Return the samples as one PyTorch tensor.
 
         Args:
-            copy: True: always; False: never, and ValueError where it cannot be avoided; None: where it cannot.
-            pad: pad smaller samples with zeros; otherwise ValueError unless they have one shape.
+            copy: whether to copy the data: True: always; False: never, and ValueError is raised if a copy is needed; None: only if a copy
+                is needed.
+            pad: whether to pad smaller samples with zeros; otherwise, ValueError is raised unless all samples have the same shape.
         """
         require_torch("Batch.torch()")
         if not pad and len(set(self.shape)) > 1:
@@ -393,8 +395,8 @@ class Batch(Value):
         """Return the samples as one tensor.
 
         Args:
-            pad: pad smaller samples with zeros; otherwise they must have one shape.
-            copy: copy the data, so that it may change afterwards.
+            pad: whether to pad smaller samples with zeros; otherwise, all samples must have the same shape.
+            copy: whether to copy the data, so that the batch may change afterwards.
         """
         padded = operations().call("Pad", self, {}, None) if pad and self.ndim else self
         return Tensor.results_of(_Dense(padded, copy))[0]
@@ -409,7 +411,7 @@ class Batch(Value):
 
 
 def _fits(item: Tensor, dtype: DType | None, device: Device | None, layout: str | None, copy: bool) -> bool:
-    """Return whether a tensor can be a sample without conversion."""
+    """Return whether a tensor can become a sample without being converted."""
     return (
         not copy
         and dtype in (None, item.dtype)
@@ -419,7 +421,7 @@ def _fits(item: Tensor, dtype: DType | None, device: Device | None, layout: str 
 
 
 class _Dense:
-    """The work of making one tensor of a batch."""
+    """The work of making one tensor of a batch's samples."""
 
     count = 1
 
@@ -431,7 +433,7 @@ class _Dense:
         return [self._batch.device.device_type]
 
     def placeholder(self, context: EvalContext) -> None:
-        """Return None, as no property is known before it runs."""
+        """Return None, as no property of the result is known before the work runs."""
 
     def run(self, context: EvalContext) -> list[TensorList]:
         storage = self._batch.storage

@@ -27,11 +27,11 @@ _PLAIN = frozenset({int, float, bool, str})
 
 
 class CallInterface:
-    """The properties shared by all calls of an operator.
+    """The properties that all calls of an operator share.
 
     Args:
         schema: the operator's schema.
-        path: its name below ``penstock.dynamic``.
+        path: the operator's name below ``penstock.dynamic``.
     """
 
     def __init__(self, schema: Schema, path: str) -> None:
@@ -41,7 +41,7 @@ class CallInterface:
         self.values = frozenset(name for name, a in schema.all_arguments.items() if a.type == "object")
 
     def backend(self, device: Device | None, inputs: Sequence[object]) -> str:
-        """Return the backend of a call: ``cpu``, ``gpu`` or ``mixed``; raise ValueError if the operator does not
+        """Return the backend for a call: ``cpu``, ``gpu`` or ``mixed``; raise ValueError if the operator does not
         support it.
         """
         kind = device.device_type if device is not None else _device_of(inputs)
@@ -55,7 +55,7 @@ class CallInterface:
         raise ValueError(f'Invalid device "{kind}" for operator `{self.display}`, which runs on: {", ".join(devices)}')
 
     def input_device(self, index: int, backend: str) -> str | None:
-        """Return the device on which an input has to be; None: any."""
+        """Return the device on which an input must be; None: any."""
         device = self.schema.input(index).device
         if device == "":
             return "gpu" if backend == "gpu" else "cpu"
@@ -75,12 +75,12 @@ def _device_of(inputs: Sequence[object]) -> str:
 
 
 class OperatorWork:
-    """The work of an operator on some inputs.
+    """The work of running an operator on inputs.
 
     Args:
         bound: the operator.
-        inputs, arguments: the data.
-        batch_size: the batch size of the results, and of tensors that stand for batches.
+        inputs, arguments: the inputs, and the arguments that are tensors or batches.
+        batch_size: the batch size of the results; tensors are repeated for as many samples.
     """
 
     __slots__ = ("_arguments", "_batch_size", "_bound", "_inputs")
@@ -122,7 +122,7 @@ def _without_samples(batch: TensorList) -> TensorList:
 
 
 class Interceptor(Protocol):
-    """An observer of a thread's calls, notified before each."""
+    """Handles the calls of operators on a thread, in place of running them directly."""
 
     def call(
         self,
@@ -136,7 +136,7 @@ class Interceptor(Protocol):
 
 
 class _Observers(threading.local):
-    """The observers of each thread's calls."""
+    """The interceptor of each thread's calls."""
 
     interceptor: Interceptor | None = None
 
@@ -155,13 +155,14 @@ def call(
 
     Args:
         interface: the operator's function in ``dynamic``.
-        inputs: tensors and batches, or values that can be converted to one; None counts as absent.
+        inputs: tensors and batches, or values that can be converted to them; None counts as absent.
         arguments: the arguments by name; None counts as absent. ``rng``: the generator for a random operator.
-        batch_size: the results' batch size; by default that of the batches among inputs and arguments. None: tensors.
-        device: the device to run on; by default the inputs'.
+        batch_size: the batch size of the results; None: that of the batches among inputs and arguments, and without any, results are
+            tensors.
+        device: the device to run on; by default the device of the inputs.
 
     Returns:
-        The result, or a tuple of several.
+        The result, or a tuple of results if there are several.
     """
     interceptor = watched.interceptor
     if interceptor is not None:
@@ -177,7 +178,7 @@ def perform(
     device: object = None,
     state: Sequence[int] | None = None,
 ) -> Results:
-    """Same as :func:`call` without notifying observers; ``state``: the state of a random operator, drawn before."""
+    """Same as :func:`call`, but without an interceptor; ``state``: the state of a random operator, if it has been drawn already."""
     items = [all_unmarked(item) if type(item) not in (Tensor, Batch) else item for item in inputs]
     items = [item for item in items if item is not None]
     wanted = as_device(all_unmarked(device))
@@ -199,7 +200,7 @@ def perform(
         try:
             return bind(interface.schema, backend, len(values), tuple(tensors), constants, interface.display)
         except OperatorError:
-            # The arguments are wrong, but an input's rank may be wrong, too, and DALI reports that first.
+            # Before the arguments' error, report a wrong rank of an input, as DALI does.
             for index, value in enumerate(values):
                 if value.is_external() and not value.layout:
                     interface.schema.fitting_layout(index, "", value.ndim)
@@ -226,7 +227,7 @@ def _gpu_of(device: Device | None, inputs: Sequence[object]) -> int | None:
 
 
 def _check_gpus(inputs: Sequence[object], display: str) -> None:
-    """Raise ValueError for inputs on several GPUs: a kernel reads the memory of one GPU alone."""
+    """Raise ValueError if inputs are on several GPUs, as a kernel can read the memory of only one."""
     found = sorted({str(item.device) for item in inputs if isinstance(item, Value) and item.device_type() == "gpu"})
     if len(found) > 1:
         raise ValueError(
@@ -237,8 +238,8 @@ def _check_gpus(inputs: Sequence[object], display: str) -> None:
 def _sorted_out(
     interface: CallInterface, arguments: Mapping[str, object]
 ) -> tuple[dict[str, Tensor | Batch], dict[str, object], Hashable | None]:
-    """Split arguments into tensors and others; also return a key that is equal for equal arguments, or None if they
-    have none.
+    """Split arguments into tensors and others. Also return a key that is equal for equal other arguments; None if they
+    have no such key.
     """
     tensors: dict[str, Tensor | Batch] = {}
     constants: dict[str, object] = {}
@@ -271,7 +272,7 @@ def _sorted_out(
 
 
 def settled(interface: CallInterface, name: str, value: object) -> object:
-    """Return an argument as the operator gets it: a tensor or batch on the CPU, or a constant as in pipelines."""
+    """Return an argument in the form that the operator gets: a tensor or batch on the CPU, or a constant as in pipelines."""
     value = all_unmarked(value)
     if (
         value is not None
@@ -290,7 +291,7 @@ def _is_data(value: object, interface: CallInterface, name: str) -> bool:
 
 
 def _plain(value: object, interface: CallInterface, name: str) -> object:
-    """Return a constant argument, as pipelines take it."""
+    """Return a constant argument in the form that pipelines accept."""
     if isinstance(value, DType):
         return value.type_id
     if isinstance(value, Device):
@@ -309,9 +310,9 @@ def _plain(value: object, interface: CallInterface, name: str) -> object:
 
 
 def frozen(value: object) -> Hashable:
-    """Return a key that is equal for equal values of the same types; raise TypeError for values without one."""
+    """Return a key that is equal for equal values of the same types; raise TypeError for values that have no such key."""
     kind = type(value)
-    # Of these types themselves: values of derived classes may differ in more than their items.
+    # Only for exactly these types: values of derived classes may differ in more than their items.
     if isinstance(value, (list, tuple)) and kind in (list, tuple):
         return tuple(map(frozen, value))
     if isinstance(value, dict) and kind is dict:
@@ -323,7 +324,7 @@ def frozen(value: object) -> Hashable:
 
 
 def _as_argument(value: object, interface: CallInterface, name: str) -> Tensor | Batch:
-    """Return an argument as a tensor or batch on the CPU, of the type that the operator takes."""
+    """Return an argument as a tensor or batch on the CPU, with the type that the operator expects."""
     if isinstance(value, (Tensor, Batch)):
         tensor: Tensor | Batch = value
     else:
@@ -337,7 +338,7 @@ def _as_argument(value: object, interface: CallInterface, name: str) -> Tensor |
 
 
 def _as_input(item: object, device: str | None, batch_size: int | None) -> Tensor | Batch:
-    """Return an input as a tensor or batch, on the CPU or a GPU as ``device`` says."""
+    """Return an input as a tensor or batch, on the CPU or a GPU, depending on ``device``."""
     if not isinstance(item, (Tensor, Batch)):
         item = Batch(item) if isinstance(item, TensorList) else Tensor(item)
     if device is not None and item.device_type() != device:
@@ -347,7 +348,7 @@ def _as_input(item: object, device: str | None, batch_size: int | None) -> Tenso
 
 
 def _batch_size(requested: int | None, values: Sequence[object]) -> int | None:
-    """Return the size of a call's batches; raise BatchError unless they agree."""
+    """Return the batch size of a call; raise BatchError if inputs and arguments have different ones."""
     if requested is not None and requested < 0:
         raise BatchError(f"A batch size cannot be negative, got {requested}")
     found = requested

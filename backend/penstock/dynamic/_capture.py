@@ -1,8 +1,7 @@
-"""Loops whose first step is traced into a pipeline, which computes the later ones ahead.
-
-A call is recognized by what determines its result: its operator, its inputs and its arguments. In later steps, a call
-with the same operator and arguments, on results of the same calls, gets the pipeline's result; all others run
-separately. So a loop's results are the same whether it is captured or not, whatever its body does.
+"""Loops whose first step is traced into a pipeline, which computes later steps ahead of time.
+ A call is recognized by what determines its result: its operator, its inputs and its arguments. In later steps, a call with the same
+operator and arguments, on the results of the same calls, gets the pipeline's result; all other calls run separately. Therefore, the results
+of a loop do not depend on whether it is captured, whatever its body does.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from penstock.tensors import TensorList, TensorListCPU
 
 
 class _Active(threading.local):
-    """The loop whose body a thread is running."""
+    """The captured loop whose body a thread is running."""
 
     loop: Loop | None = None
 
@@ -57,8 +56,8 @@ class Loop:
     """A loop that is captured.
 
     Args:
-        batch_size: the batch size of all that is captured.
-        context: the evaluation context in which it runs.
+        batch_size: the batch size of everything that is captured.
+        context: the evaluation context in which the loop runs.
     """
 
     def __init__(self, batch_size: int, context: EvalContext) -> None:
@@ -82,7 +81,7 @@ class Loop:
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
-        """Entered while the body runs, to see its calls."""
+        """Intercept the calls of operators inside the context, in which the body runs."""
         if self.is_over:
             yield
             return
@@ -96,12 +95,12 @@ class Loop:
             _active.loop, watched.interceptor = before
 
     def note_read(self, reference: Reference) -> None:
-        """Note that the program reads a result."""
+        """Record that the program reads a result."""
         if self.is_traced and not self._inside and isinstance(reference.node, CallNode):
             reference.node.wanted.add(reference.index)
 
     def check_batch_size(self, batch_size: object) -> None:
-        """Raise RuntimeError for any batch size but the loop's."""
+        """Raise RuntimeError if a batch size is not None and differs from the loop's."""
         if batch_size is not None and batch_size != self.batch_size:
             raise RuntimeError(
                 f"A captured loop of batches of {self.batch_size} cannot change batch size to {batch_size}"
@@ -128,13 +127,13 @@ class Loop:
 
     @property
     def calls(self) -> Iterable[CallNode]:
-        """The calls that were traced, in their order."""
+        """The calls that were traced, in the order in which they were made."""
         return self._calls.values()
 
     def _resume(
         self, node: CallNode, inputs: Sequence[object], arguments: Mapping[str, object], schedule: Schedule | None
     ) -> Results:
-        """Return the results of a call that was traced."""
+        """Return the results of a call that was traced in the first step."""
         state: list[int] | None = None
         if schedule is not None:
             state = None if self._is_output(node) else schedule.rng.clone().draw(STATE_WORDS)
@@ -162,7 +161,7 @@ class Loop:
     def _compute_here(
         self, node: CallNode, inputs: Sequence[object], arguments: Mapping[str, object], state: Sequence[int] | None
     ) -> Results:
-        """Return the results of a call, computed now."""
+        """Compute the results of a traced call now, without the pipeline."""
         self._inside += 1
         try:
             with self.context.entered(), EvalMode.sync_cpu:
@@ -178,7 +177,7 @@ class Loop:
         batch_size: int | None,
         device: object,
     ) -> Results:
-        """Return the results of a call that is not captured."""
+        """Compute the results of a call that is not captured."""
         for node in self.calls:
             if node.interface is interface and not self.is_traced:
                 node_marks = {name for name, value in node.arguments.items() if is_invariant(value)}
@@ -203,7 +202,7 @@ class Loop:
         device: object,
         schedule: Schedule | None,
     ) -> Results:
-        """Return the results of a call that is traced now."""
+        """Compute the results of a call in the first step, and trace the call."""
         node = CallNode(interface, as_device(all_unmarked(device)), [], {})
         state: list[int] | None = None
         if schedule is not None:
@@ -232,15 +231,15 @@ class Loop:
         return found[0] if node.count is None else found
 
     def _copy_of(self, value: object) -> object:
-        """Return an input or an argument, to be wired up later."""
+        """Return an input or an argument in the form in which a traced call stores it: a result of the loop as a reference."""
         if type(value) is CapturedBatch:
             assert isinstance(value, CapturedBatch)
             return value.reference_in(self)
         return value
 
     def schedule_of(self, rng: RNG) -> Schedule:
-        """Return the schedule of a generator; it starts at the generator's state when the first step first draws from
-        it.
+        """Return the schedule of a generator. It begins at the state that the generator has when it is first used in the first
+        step.
         """
         found = self._schedules.get(id(rng))
         if found is None:
@@ -252,22 +251,22 @@ class Loop:
     # -- sources ---------------------------------------------------------------------------------------------------
 
     def add_source(self, root: Root, count: int) -> SourceNode:
-        """Return a source with this many outputs."""
+        """Add a source with this many outputs, and return it."""
         source = SourceNode(root, count)
         self.sources.append(source)
         return source
 
     def values_of(self, source: SourceNode, data: Sequence[TensorList]) -> StepValues:
-        """Return the outputs of a source in this step, as the body gets them."""
+        """Return the outputs of a source in this step, in the form that the body gets."""
         values = [CapturedBatch.of_reference(Reference(source, index), self, batch) for index, batch in enumerate(data)]
         return source.root.shaped(values)
 
     def produced_by_source(self, source: SourceNode) -> StepValues:
-        """Return the pipeline's outputs in this step."""
+        """Return the outputs of a source that the pipeline produced in this step."""
         return self.values_of(source, [self._produced[self._outputs[source, index]] for index in range(source.count)])
 
     def read(self, source: SourceNode) -> None:
-        """Note that the body calls a source; raise RuntimeError if it does so twice in a step."""
+        """Record that the body calls a source; raise RuntimeError if it does so twice in a step."""
         if source in self._read:
             self.end()
             raise RuntimeError("An ExternalSource may be read once per capture-mode step")
@@ -276,7 +275,7 @@ class Loop:
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def end(self) -> None:
-        """Note that the loop has ended and will not go on."""
+        """Record that the loop has ended and will not be continued."""
         if self.is_over:
             return
         self.is_over = True
@@ -286,7 +285,7 @@ class Loop:
             self.pipeline.close()
 
     def end_step(self) -> None:
-        """Note that the body is done."""
+        """Record that the body has ended; raise RuntimeError if the step differs from the first one."""
         if self.is_over:
             raise RuntimeError("The captured loop was ended by an error, and cannot go on")
         try:
@@ -304,7 +303,7 @@ class Loop:
             raise
 
     def finish_tracing(self) -> None:
-        """Make the pipeline from the traced calls of the first step."""
+        """Make the pipeline from the calls that were traced in the first step."""
         self._schedules = {key: schedule for key, schedule in self._schedules.items() if schedule.offsets}
         self.is_traced = False
         if not self._calls:
@@ -348,7 +347,7 @@ class Loop:
         return states
 
     def _wire_calls(self, nodes: dict[Reference, DataNode]) -> list[DataNode]:
-        """Add the calls to the pipeline that is being defined; return its outputs."""
+        """Add the calls to the pipeline that is being defined; return the outputs of the pipeline."""
         used = wire(self.calls, nodes)
         owners: list[tuple[SourceNode | CallNode, int]] = [
             (source, index) for source in self.sources for index in range(source.count)
@@ -362,7 +361,7 @@ class Loop:
         return [nodes[Reference(node, index)] for node, index in owners]
 
     def next_step(self) -> bool:
-        """Take the next step's results from the pipeline; False at the end of the root's data."""
+        """Get the next step's results from the pipeline; return False at the end of the root's data."""
         assert self.pipeline is not None
         self.step += 1
         self._results.clear()
@@ -388,7 +387,7 @@ class Loop:
         return True
 
     def start_over(self) -> None:
-        """Drop results computed ahead, at the end of the root's data."""
+        """Discard results that were computed ahead, at the end of the root's data."""
         assert self.pipeline is not None
         self.pipeline.reset()
         self.root_ended = False
@@ -397,5 +396,5 @@ class Loop:
 
     @property
     def depends_on_more(self) -> bool:
-        """Whether other sources than the root advance from step to step, which would be out of step after a break."""
+        """Whether other sources than the root advance from step to step; after a break, they would be out of step."""
         return len(self.sources) > 1 or bool(self._schedules)

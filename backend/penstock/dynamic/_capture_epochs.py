@@ -1,4 +1,4 @@
-"""Iterates over the epochs of a captured loop: the first step is traced, the pipeline computes the later ones."""
+"""Iterates over the epochs of a captured loop: the first step is traced, and the pipeline computes later ones."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ class LoopRoot(Root, Protocol):
     """The data that a captured loop iterates over."""
 
     def begin_epoch(self) -> None:
-        """Note that an epoch begins."""
+        """Called when an epoch begins."""
 
     def has_more(self) -> bool:
-        """Return whether the epoch may have another step; some sources only know once they are read."""
+        """Return whether the epoch may have another step; some sources know only after they have been read."""
 
     def count_step(self) -> None:
-        """Note that a step begins."""
+        """Called when a step begins."""
 
     def first(self, loop: Loop) -> list[TensorList]:
-        """Return the outputs of a step without a pipeline; raise StopIteration at the end."""
+        """Return the outputs for a step without a pipeline; raise StopIteration at the end."""
 
     def left(self, loop: Loop) -> None:
-        """Note that the body was left before the end of the epoch."""
+        """Called if the loop's body was left before the end of the epoch."""
 
 
 def epoch_of(loop: Loop, root: LoopRoot) -> Iterator[StepValues]:
-    """Go through one epoch: the loop's first step is traced, the pipeline computes the later ones."""
+    """Yield the steps of one epoch: the first step of the loop is traced, and the pipeline computes later ones."""
     root.begin_epoch()
     if loop.is_traced:
         try:

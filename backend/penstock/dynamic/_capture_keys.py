@@ -1,4 +1,4 @@
-"""Keys that identify a call's computation in a captured loop, so that later steps find it again."""
+"""Keys that identify the computation of a call in a captured loop, so that the call is recognized in later steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.dynamic._invariants import all_unmarked, is_invariant
 from penstock.dynamic._tensor import Tensor
 from penstock.tensors import TensorCPU, TensorList
 
-# Larger tensors are not compared from step to step: calls with them run outside of the captured pipeline.
+# Larger tensors are not compared between steps: calls with them run outside of the captured pipeline.
 _MAX_COMPARED_ELEMENTS = 1 << 16
 
 
@@ -28,13 +28,13 @@ def key_of(
     device: object,
     schedule: Schedule | None,
 ) -> Hashable | None:
-    """Return the key of a call, which identifies its computation; None if it is not captured.
+    """Return the key that identifies a call's computation; None if the call cannot be captured.
 
     Args:
         loop: the loop whose body contains the call.
         interface: the operator's function in ``dynamic``.
-        inputs, arguments, batch_size, device: as the caller passed them.
-        schedule: the schedule of the generator that a random operator draws from.
+        inputs, arguments, batch_size, device: the arguments of the call, as passed.
+        schedule: the schedule of the generator from which a random operator draws.
     """
     captured = schedule is not None and batch_size is not None
     parts: list[Hashable] = [interface.schema.name]
@@ -60,7 +60,7 @@ def key_of(
 
 
 def _part(loop: RunningLoop, value: object) -> Hashable:
-    """Return a key of an input or an argument; raise TypeError if it cannot be the same in the next step."""
+    """Return the key of an input or an argument; raise TypeError if it cannot be the same in the next step."""
     kind = type(value)
     if kind is CapturedBatch:
         assert isinstance(value, CapturedBatch)
@@ -80,7 +80,7 @@ def _part(loop: RunningLoop, value: object) -> Hashable:
 
 
 class _Marked:
-    """The key of all values that are marked as invariant."""
+    """The key that all values that are marked as invariant have."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Marked)
@@ -90,7 +90,7 @@ class _Marked:
 
 
 def _contents(value: Tensor) -> Hashable:
-    """Return a key of a tensor's contents."""
+    """Return a key for the contents of a tensor."""
     storage = value.storage
     if not isinstance(storage, TensorCPU) or storage.array.nbytes > _MAX_COMPARED_ELEMENTS:
         raise TypeError("too large to compare")

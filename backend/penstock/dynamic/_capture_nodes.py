@@ -1,4 +1,4 @@
-"""The nodes of a captured loop: sources, calls, and their results."""
+"""The nodes of a captured loop: sources, calls, and references to their results."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from penstock.pipeline import Pipeline
 from penstock.tensors import TensorList
 
 StepValues: TypeAlias = "Results | dict[str, Value]"
-"""What the body of a captured loop gets in a step: as :data:`Results`, or with names."""
+"""The values that the body of a captured loop gets in a step: :data:`Results`, or a dictionary of named values."""
 
 
 class RunningLoop(Protocol):
     """The part of a loop that sources and results refer to.
 
     Attributes:
-        batch_size: the batch size of all that is captured.
-        step: the number of the step.
-        sources: the sources that the loop iterates over, and those that its body calls.
-        root_ended: whether the data that it iterates over is at its end.
+        batch_size: the batch size of everything that is captured.
+        step: the number of the current step.
+        sources: the source that the loop iterates over, followed by sources that its body calls.
+        root_ended: whether the data that the loop iterates over have ended.
     """
 
     batch_size: int
@@ -35,23 +35,23 @@ class RunningLoop(Protocol):
     root_ended: bool
 
     def note_read(self, reference: Reference) -> None:
-        """Note that the program reads a result."""
+        """Record that the program reads a result."""
 
 
 class Root(Protocol):
-    """The data that a captured loop iterates over, or another source that its body calls."""
+    """A source of data: the one that a captured loop iterates over, or one that its body calls."""
 
     def connect(self, loop: RunningLoop, source: SourceNode) -> list[DataNode]:
-        """Return its outputs in the pipeline that is being defined."""
+        """Add the source to the pipeline that is being defined; return its outputs there."""
 
     def take_over(self, pipeline: Pipeline) -> None:
-        """Let the pipeline continue from the present state, once it is built."""
+        """Make a pipeline that has just been built continue from the source's current state."""
 
     def shaped(self, values: Sequence[Batch]) -> StepValues:
         """Return the outputs of a step in the form that the body gets."""
 
     def released(self) -> None:
-        """Release the reader or source for other uses, as the loop has ended."""
+        """Called when the loop has ended, so that the source may be used in other ways."""
 
 
 @dataclass(eq=False)
@@ -68,12 +68,12 @@ class CallNode:
 
     Attributes:
         interface: the operator's function in ``dynamic``.
-        device: the device on which it runs, as the caller passed it.
+        device: the device of the call, as the caller passed it.
         inputs: results of other nodes, or constants.
         arguments: the arguments by name, as the caller passed them.
-        count: the number of results; None: one, not in a tuple.
-        state: the outputs of a generator's schedule that hold the states of a random operator.
-        wanted: the results that the program looks at, and not only other calls.
+        count: the number of results, if the call returns a tuple; None: it returns a single result.
+        state: the output of a generator's schedule with the state of a random operator; None for other operators.
+        wanted: the indices of results that the program itself reads, rather than only passes to other calls.
     """
 
     interface: CallInterface
@@ -87,14 +87,14 @@ class CallNode:
 
 @dataclass(frozen=True)
 class Reference:
-    """One of the results of a node."""
+    """A reference to one of the results of a node."""
 
     node: SourceNode | CallNode | Schedule
     index: int
 
 
 class CapturedBatch(Batch):
-    """A result of a captured loop. It is computed by the loop's pipeline, or else when it is needed."""
+    """A result of a captured loop. The loop's pipeline computes it, or else it is computed when it is needed."""
 
     __slots__ = ("_capture_ref", "_compute", "_loop", "_step")
 
@@ -111,7 +111,7 @@ class CapturedBatch(Batch):
         storage: TensorList | None,
         compute: Callable[[], Results] | None = None,
     ) -> CapturedBatch:
-        """Return this step's result for ``reference``: its data, or how to compute it."""
+        """Make the result of this step for ``reference``, from its data or from a function that computes it."""
         self = cls.__new__(cls)
         self._storage = storage
         self._tensors = self._device = self._invocation_result = None
@@ -120,11 +120,11 @@ class CapturedBatch(Batch):
         return self
 
     def reference_in(self, loop: RunningLoop) -> Reference | None:
-        """Return which result of the loop's current step this is, or None."""
+        """Return the reference to this batch if it is a result of the loop's current step, otherwise None."""
         return self._capture_ref if self._loop is loop and self._step == loop.step else None
 
     def evaluate(self) -> CapturedBatch:
-        """Compute the data unless that is done; return the same object."""
+        """Compute the data unless they have been computed; return this object."""
         self._loop.note_read(self._capture_ref)
         if self._storage is None:
             assert self._compute is not None
@@ -136,7 +136,7 @@ class CapturedBatch(Batch):
 
     @property
     def storage(self) -> TensorList:
-        """The data, as pipelines have it."""
+        """The data, in the form that pipelines use."""
         storage = self.evaluate()._storage
         assert storage is not None
         return storage
@@ -146,7 +146,7 @@ class CapturedBatch(Batch):
         return self.storage
 
     def placeholder(self) -> TensorList:
-        """Return a batch of this type, rank and layout."""
+        """Return a batch with this type, number of dimensions and layout."""
         return self.storage
 
     def device_type(self) -> str:

@@ -1,4 +1,4 @@
-"""The states that a captured loop's random operators will get, ahead of its steps."""
+"""The states that random operators of a captured loop get in later steps, drawn ahead of time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _used_unexpectedly() -> NoReturn:
 
 
 class Schedule:
-    """The states that random operators will get from a generator: in each step, as many draws as in the first, in that order.
+    """The states that random operators will get from a generator. Each step draws as often as the first one, and in the same order.
 
     Args:
         rng: the generator.
@@ -25,7 +25,7 @@ class Schedule:
 
     def __init__(self, rng: RNG) -> None:
         self.rng = rng
-        # The positions within a step at which its calls draw.
+        # The positions, within a step, at which the calls of the step draw.
         self.offsets: list[int] = []
         self.period = 0
         self._start = rng.draws
@@ -39,18 +39,18 @@ class Schedule:
         return self.rng.draws - self._start
 
     def begin(self) -> None:
-        """Note that the first step is over."""
+        """Record that the first step has ended."""
         self.period = self.offset
         self._version = self.rng.version
         self._start = self.rng.draws
         self.discard_ahead()
 
     def discard_ahead(self) -> None:
-        """Drop the numbers computed ahead."""
+        """Discard the states that were drawn ahead."""
         self._ahead, self._waiting = self.rng.clone(), 0
 
     def next_states(self) -> list[np.ndarray]:
-        """Return the states for one more step."""
+        """Draw the states for one more step."""
         states, done = [], 0
         for offset in self.offsets:
             self._ahead.advance(offset - done)
@@ -61,13 +61,13 @@ class Schedule:
         return states
 
     def begin_step(self) -> None:
-        """Begin a step; raise RuntimeError if the generator's state differs from that at the end of the last step."""
+        """Begin a step; raise RuntimeError if the generator has been used since the end of the last step."""
         if self.offset or self.rng.version != self._version or not self._waiting:
             _used_unexpectedly()
         self._waiting -= 1
 
     def end_step(self) -> None:
-        """End a step; raise RuntimeError if it drew more or fewer numbers than the first."""
+        """End a step; raise RuntimeError if it drew more or fewer numbers than the first step."""
         if self.offset != self.period or self.rng.version != self._version:
             _used_unexpectedly()
         self._start = self.rng.draws

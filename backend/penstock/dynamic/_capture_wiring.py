@@ -1,4 +1,4 @@
-"""Adds the calls of a captured loop to the pipeline that computes its later steps."""
+"""Adds the calls of a captured loop to the pipeline that computes later steps."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from penstock.graph.calls import constant_node
 def wire(
     calls: Iterable[CallNode], nodes: dict[Reference, DataNode], names: Mapping[Reference, str] | None = None
 ) -> set[Reference]:
-    """Add calls to the pipeline that is being defined; return the results that other calls use.
+    """Add calls to the pipeline that is being defined; return references to the results that other calls use.
 
     Args:
-        calls: the calls in the order in which they were made.
-        nodes: those of the sources; those of the calls are added.
-        names: the names of the nodes that get one.
+        calls: the calls, in the order in which they were made.
+        nodes: the pipeline's nodes for the outputs of sources; the nodes for results of calls are added.
+        names: the names to give to the nodes of some results.
     """
     used: set[Reference] = set()
     for node in calls:
@@ -33,7 +33,7 @@ def wire(
 def _wired(
     node: CallNode, nodes: Mapping[Reference, DataNode], used: set[Reference], name: str | None
 ) -> list[DataNode]:
-    """Add a call to the pipeline that is being defined; note which results it uses."""
+    """Add a call to the pipeline that is being defined, and the results that the call uses to ``used``; return its nodes."""
     interface = node.interface
     backend = interface.backend(node.device, [nodes[item] for item in node.inputs if isinstance(item, Reference)])
     inputs = [_wired_input(interface, index, backend, item, nodes, used) for index, item in enumerate(node.inputs)]

@@ -14,7 +14,7 @@ _ANONYMOUS = "__op_"
 
 
 class Stateful(Protocol):
-    """An object whose state a checkpoint can hold: a reader, or a generator of random numbers."""
+    """An object whose state a checkpoint can store: a reader or a random number generator."""
 
     def get_state(self, *, cuda_stream: object = None) -> object: ...
 
@@ -22,18 +22,18 @@ class Stateful(Protocol):
 
 
 class _Entry(NamedTuple):
-    """A state, and the name of its class, if that is known."""
+    """A state, and the name of the class of its object if that is known."""
 
     state: object
     type_name: str | None = None
 
 
 class Checkpoint:
-    """The states of readers and of generators of random numbers, from which a program continues.
+    """The states of readers and random number generators, from which a program can continue.
 
-    Objects are registered, by name or in a fixed order; :meth:`collect` takes their states, :meth:`save` writes them. In
-    the program that continues, :meth:`load` reads the file, and each object gets its state when it is registered. The file
-    is JSON, and nothing in it is executed.
+    Objects are registered, by name or in a fixed order; :meth:`collect` takes their states, and :meth:`save` writes them. In the program
+    that continues, :meth:`load` reads the file, and each object gets its state when it is registered. The file is JSON, and nothing in it
+    is executed.
 
     >>> from penstock.dynamic.random import RNG
     >>> rng, checkpoint = RNG(seed=7), Checkpoint()
@@ -51,7 +51,7 @@ class Checkpoint:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all objects and states."""
+        """Remove all objects and states."""
         self._ops: dict[str, Stateful] = {}
         self._keys: dict[int, str] = {}
         self._states: dict[str, _Entry] = {}
@@ -66,7 +66,7 @@ class Checkpoint:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the states came from a file or a string."""
+        """Whether the states were loaded from a file or a string."""
         return self._loaded
 
     @property
@@ -87,20 +87,19 @@ class Checkpoint:
     # -- objects ---------------------------------------------------------------------------------------------------
 
     def register(self, op: Stateful, name: str | None = None) -> str:
-        """Add a reader or a generator; set its state if one was loaded for its name.
+        """Register a reader or a generator; set its state if a state with this name was loaded.
 
         Args:
             op: the object.
-            name: the name under which its state is stored; it replaces an object there of the same type. By default
-                objects are numbered in the order in which they are registered.
+            name: the name under which the object's state is stored; another object of the same type under this name is replaced. By
+                default, objects are numbered in the order in which they are registered.
 
-        Returns:
-            The name.
+        Returns: The name.
 
         Raises:
-            KeyError: a loaded checkpoint has no state of that name.
-            TypeError: the object there, or the state's, is of another type.
-            RuntimeError: the checkpoint is complete, or the object has another name already.
+            KeyError: a checkpoint was loaded, and has no state of that name.
+            TypeError: the object, or the state, that has this name is of another type.
+            RuntimeError: the states have been collected already, or the object is registered under another name.
         """
         known = self._keys.get(id(op))
         prepare = getattr(op, "__keep_checkpoints__", None)
@@ -145,7 +144,7 @@ class Checkpoint:
         del self._keys[id(old)]
 
     def _apply(self, key: str) -> None:
-        """Set the state of an object that is waiting for it."""
+        """Set the state of a registered object that has not received it yet."""
         if key not in self._dirty:
             return
         entry, op = self._states[key], self._ops[key]
@@ -160,20 +159,20 @@ class Checkpoint:
     # -- states ----------------------------------------------------------------------------------------------------
 
     def get_state(self, name: object) -> object:
-        """Return the state of a registered object, None if there is none yet; raise KeyError if nothing has that name."""
+        """Return the state of a registered object, or None if it has none yet; raise KeyError if no object has this name."""
         if str(name) not in self._ops:
             raise KeyError(f"Nothing is registered as {name!r}; known are {sorted(self._ops)}")
         entry = self._states.get(str(name))
         return None if entry is None else entry.state
 
     def set_state(self, name: object, value: object, op_type: object = None) -> None:
-        """Set the state for the object of that name: applied when it is registered, or by :meth:`restore`.
+        """Store the state for the object of that name; the object receives it when it is registered, or by :meth:`restore`.
 
         Args:
-            op_type: the class that it belongs to, or the class's name, which is then checked.
+            op_type: the class of the object, or the class's name; if given, it is checked.
 
         Raises:
-            KeyError: the checkpoint is complete, and nothing has that name.
+            KeyError: the states have been collected already, and no object has this name.
         """
         key = str(name)
         if self._complete and key not in self._ops:
@@ -195,10 +194,10 @@ class Checkpoint:
         self._complete, self._loaded = True, False
 
     def restore(self) -> None:
-        """Set the states of all registered objects that still wait for theirs.
+        """Set the states of all registered objects that have not received theirs yet.
 
         Raises:
-            RuntimeError: states and objects are not of the same names.
+            RuntimeError: the names of the states differ from the names of the objects.
         """
         if not self._states:
             return
@@ -224,7 +223,7 @@ class Checkpoint:
         return json.dumps({"version": VERSION, "states": states})
 
     def deserialize(self, data: str) -> None:
-        """Load the states from JSON; raise ValueError if it is not a checkpoint, or of another version."""
+        """Load the states from JSON; raise ValueError if it is not a checkpoint, or one of another version."""
         document = json.loads(data)
         if not isinstance(document, dict) or not isinstance(document.get("states"), dict):
             raise ValueError("This is not a checkpoint: there are no `states` in it")
@@ -240,7 +239,7 @@ class Checkpoint:
         """Write the states to a new file.
 
         Args:
-            filename: the name of the file, with ``{seq}`` for the checkpoint's number: ``"step_{seq:05d}.json"``.
+            filename: the name of the file, with ``{seq}`` in place of the checkpoint's number: ``"step_{seq:05d}.json"``.
 
         Returns:
             The file's path.
@@ -260,7 +259,7 @@ class Checkpoint:
         return path
 
     def load(self, filename: str) -> str:
-        """Take the states from the file with the greatest number.
+        """Load the states from the file with the highest number.
 
         Args:
             filename: the name of the file, as for :meth:`save`.
@@ -269,7 +268,7 @@ class Checkpoint:
             The file's path.
 
         Raises:
-            FileNotFoundError: there is no such file.
+            FileNotFoundError: no file has such a name.
         """
         found = sorted(_checkpoint_files(filename))
         if not found:
@@ -291,7 +290,7 @@ def _parsed(key: str, entry: object) -> _Entry:
 
 
 def _checkpoint_files(filename: str) -> list[tuple[int, str]]:
-    """Return the files that match such a name, with their numbers."""
+    """Return the files whose names match ``filename``, with their numbers."""
     pattern, wildcard, num_sequence_fields = "", "", 0
     for text, field, _, _ in string.Formatter().parse(filename):
         pattern, wildcard = pattern + re.escape(text), wildcard + glob.escape(text)

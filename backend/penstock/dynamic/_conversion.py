@@ -1,4 +1,4 @@
-"""Makes arrays from users' data: arrays of any library, numbers and lists of numbers."""
+"""Makes arrays of users' data: arrays of any library, numbers, and lists of numbers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from penstock.tensors import Tensor, TensorCPU, TensorGPU, TensorList, TensorLis
 from penstock.tensors.tensor import check_layout, device_view
 
 TensorStorage: TypeAlias = TensorCPU | TensorGPU
-"""One array, as pipelines have it."""
+"""One array, in the form that pipelines use."""
 
 
 def is_array(data: object) -> bool:
-    """Return whether this is a tensor or an array of some library, rather than a number or a list."""
+    """Return whether data are a tensor or an array of any library, rather than a number or a list."""
     return isinstance(data, (np.ndarray, Tensor)) or any(
         hasattr(data, name)
         for name in ("__dlpack_device__", "__array__", "__array_interface__", "__cuda_array_interface__")
@@ -62,19 +62,19 @@ def _host_array(data: Any) -> np.ndarray:
         try:
             return np.from_dlpack(data)
         except (BufferError, TypeError, RuntimeError):
-            # Read-only, or of a type that DLPack does not know.
+            # The array is read-only, or of a type that DLPack does not support.
             return np.array(data)
     return np.asarray(data)
 
 
 def of_numbers(data: object, dtype: DType | None) -> tuple[np.ndarray, DALIDataType]:
-    """Return numbers and lists of them as an array of ``dtype``, and its type.
+    """Return a number, or lists of numbers, as an array of ``dtype``, and the array's type.
 
-    By default integers become INT32, or UINT32 if they fit into that alone, and floating-point numbers FLOAT.
+    By default, integers become INT32, or UINT32 if they only fit into that type, and floating-point numbers become FLOAT.
 
     Raises:
-        OverflowError: an integer fits into neither.
-        TypeError: these are not numbers.
+        OverflowError: an integer fits into neither type.
+        TypeError: the data are not numbers.
     """
     if dtype is not None:
         kind = np.dtype(np.int32) if dtype.kind is Kind.enum else array_dtype(dtype)
@@ -95,7 +95,7 @@ def of_numbers(data: object, dtype: DType | None) -> tuple[np.ndarray, DALIDataT
 
 
 def _enumerated(array: np.ndarray, data: object) -> np.ndarray:
-    """Return Python's integers that are too large for numpy; anything else raises TypeError."""
+    """Return Python integers that are too large for NumPy; raise TypeError for anything else."""
     if array.size and all(type(item) is int for item in array.flat):
         return _narrowed(array)
     raise TypeError(f"A tensor has numbers of one type, in lists of equal lengths; got {data!r}")
@@ -114,7 +114,7 @@ def _narrowed(array: np.ndarray) -> np.ndarray:
 
 
 def sample_list(tensor: Tensor, count: int = 1) -> TensorListCPU | TensorListGPU:
-    """Return a batch in which every sample is this tensor."""
+    """Return a batch in which all ``count`` samples are this tensor."""
     kind = TensorListCPU if isinstance(tensor, TensorCPU) else TensorListGPU
     infos = [tensor.source_info()] * count if tensor.source_info() else ()
     return kind.of_samples([tensor.array] * count, tensor.layout(), tensor.dtype, tensor.array.ndim, infos)
@@ -126,7 +126,7 @@ def copied(storage: TensorStorage) -> TensorStorage:
 
 
 def gathered(samples: Sequence[Tensor]) -> TensorList:
-    """Return the batch of one or more tensors."""
+    """Return a batch of one or more tensors."""
     kind = TensorListCPU if isinstance(samples[0], TensorCPU) else TensorListGPU
     infos = [sample.source_info() for sample in samples]
     arrays = [sample.array for sample in samples]

@@ -1,4 +1,4 @@
-"""Where data is and operators run: ``Device``."""
+"""``Device``: where data are, and where operators run."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from penstock.tensors import cuda
 
 
 class HasDLPackDevice(Protocol):
-    """An object of any library that says where its data is."""
+    """An object of any library that tells on which device its data are."""
 
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
 class _Entered(threading.local):
-    """The devices that a thread has entered, and on which CUDA device it was before each."""
+    """The devices that a thread has entered, and for each the CUDA device that was current before."""
 
     def __init__(self) -> None:
         self.devices: list[Device] = []
@@ -26,20 +26,20 @@ _entered = _Entered()
 
 
 def default_device_type() -> str:
-    """Return ``gpu`` where one can be used, else ``cpu``."""
+    """Return ``gpu`` if a GPU can be used, otherwise ``cpu``."""
     return "gpu" if cuda.device_count() else "cpu"
 
 
 class Device:
-    """The CPU, or one GPU. As a context manager it is the current one.
+    """The CPU, or one GPU. Inside its context, the device is the thread's current one.
 
     Args:
-        name: ``cpu``, ``gpu`` (or ``cuda``), or with a number, ``gpu:1``.
-        device_id: the number of the GPU; by default the thread's current one.
+        name: ``cpu``, ``gpu`` (or ``cuda``); or with a number, such as ``gpu:1``.
+        device_id: the number of the GPU; by default that of the thread's current GPU.
 
     Raises:
         ValueError: there is no such device.
-        DeviceError: a GPU was requested, and none can be used.
+        DeviceError: a GPU was requested, but none can be used.
     """
 
     CPU: Device
@@ -67,12 +67,12 @@ class Device:
 
     @staticmethod
     def current() -> Device:
-        """Return the device entered last on this thread; else a GPU if there is one, else the CPU."""
+        """Return the device that this thread entered last; if none, a GPU if there is one, otherwise the CPU."""
         return _entered.devices[-1] if _entered.devices else Device(default_device_type())
 
     @staticmethod
     def type_from_dlpack(dev_type: int) -> str:
-        """Return the name of a kind of device from DLPack's number."""
+        """Return the name of a kind of device, given DLPack's number."""
         names = {1: "cpu", 2: "gpu"}
         if int(dev_type) not in names:
             raise ValueError(f"Unsupported device type: {dev_type}")
@@ -129,12 +129,12 @@ def _check_number(kind: str, device_id: int) -> None:
 
 
 Device.CPU = Device("cpu")
-# The values that :func:`device` accepts; also a device of PyTorch.
+# The values that :func:`device` accepts, in addition to devices of PyTorch.
 DeviceLike = Device | str
 
 
 def device(obj: object, id: int | None = None) -> Device | None:
-    """Return the device that ``obj`` names: a :class:`Device`, a name, a device of PyTorch; None for None."""
+    """Return the device for ``obj``: a :class:`Device`, a name, or a device of PyTorch; None for None."""
     if obj is None:
         return None
     if isinstance(obj, str):

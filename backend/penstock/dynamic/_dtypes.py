@@ -1,4 +1,4 @@
-"""Types of elements: ``DType``, its instances, and the values that stand for them."""
+"""Types of elements: ``DType``, its instances, and the values that can be used in place of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Kind(Enum):
     enum = auto()
 
 
-# IEEE 754 formats, and the 8-bit format of machine learning, by the number of bits.
+# The number of exponent bits by the number of bits: IEEE 754 formats, and the 8-bit format of machine learning.
 _EXPONENT_BITS = {8: 4, 16: 5, 32: 8, 64: 11}
 
 
@@ -50,9 +50,8 @@ class DType:
     Attributes:
         kind: the kind of elements.
         bits, bytes: the size of an element.
-        exponent_bits, significand_bits: the number of exponent and significand bits of a floating-point type, else
-            None.
-        type_id: the type's number in pipelines and files; None for types that no tensor has.
+        exponent_bits, significand_bits: the number of exponent and significand bits of a floating-point type; None for other types.
+        type_id: the type's number in pipelines and files; None for types that tensors cannot have.
         name: a name that :func:`dtype` accepts, e.g. ``u8``.
 
     >>> dtype(np.float32), dtype("u8") is uint8
@@ -87,7 +86,7 @@ class DType:
 
     @staticmethod
     def from_fw_type(framework_type: object) -> DType:
-        """Return the type for one of numpy or another framework."""
+        """Return the type that corresponds to a type of NumPy or another framework."""
         return _by_id[to_dali_type(framework_type)]
 
     @staticmethod
@@ -149,7 +148,7 @@ _by_name = {candidate.name: candidate for candidate in _ALL}
 
 
 def dtype(like: DTypeLike) -> DType:
-    """Return the type for ``like``: a number in pipelines, a name, or a type of numpy or another framework."""
+    """Return the type for ``like``: a type's number in pipelines, its name, or a type of NumPy or another framework."""
     if isinstance(like, DType):
         return like
     if isinstance(like, DALIDataType):
@@ -168,5 +167,5 @@ def type_id(dtype: DType | DALIDataType) -> DALIDataType:
 
 
 def array_dtype(kind: DType) -> np.dtype:
-    """Return the dtype of the arrays that hold such elements."""
+    """Return the NumPy dtype of arrays with elements of a type."""
     return numpy_dtype(type_id(kind))

@@ -1,4 +1,4 @@
-"""Runs single operators in Penstock's executor; each is made once for all calls that it can serve."""
+"""Runs single operators in Penstock's executor; each is created once for all calls that it suits."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MAX_CACHED_OPERATORS = 1024
 
 @dataclass(frozen=True)
 class BoundOperator:
-    """An operator with its constant arguments, for inputs and arguments of one kind.
+    """An operator with constant arguments, for inputs and tensor arguments of one kind.
 
     Attributes:
-        step: the step of the plan, as the executor runs it.
+        step: the operator as a step of a plan, which the executor runs.
         count: the number of outputs.
     """
 
@@ -46,13 +46,13 @@ def display_name(path: str) -> str:
 def bind(
     schema: Schema, device: str, inputs: int, arguments: Sequence[str], constants: dict[str, object], display: str
 ) -> BoundOperator:
-    """Make an operator.
+    """Create an operator with its constant arguments.
 
     Args:
         schema: the operator's schema.
         device: ``cpu``, ``gpu`` or ``mixed``.
-        inputs: how many there will be.
-        arguments: names of those that will come as tensors.
+        inputs: the number of inputs.
+        arguments: the names of the arguments that will be tensors.
         constants: the other arguments.
         display: the operator's name in messages.
 
@@ -88,10 +88,10 @@ def bind(
 
 
 class Engine:
-    """The means by which a context runs operators.
+    """Runs the operators of an evaluation context.
 
     Args:
-        device_id: the GPU, or None.
+        device_id: the number of the GPU; None: the CPU.
 
     Attributes:
         stream: the stream for work on the GPU.
@@ -103,7 +103,7 @@ class Engine:
         self._bound: OrderedDict[Hashable, BoundOperator] = OrderedDict()
 
     def bound(self, key: Hashable, make: Callable[[], BoundOperator]) -> BoundOperator:
-        """Return the cached operator for the key, or the one that ``make`` returns."""
+        """Return the cached operator for the key; if there is none, the operator that ``make`` returns."""
         found = self._bound.get(key)
         if found is not None:
             return found
@@ -113,16 +113,16 @@ class Engine:
         return found
 
     def forget(self) -> None:
-        """Drop the cached operators."""
+        """Remove all cached operators."""
         self._bound.clear()
 
     def run(
         self, bound: BoundOperator, data: list[TensorList], batch_size: int, gpus: Collection[int] = ()
     ) -> list[TensorList]:
-        """Run an operator on the inputs, then arguments, in ``data``; return its outputs.
+        """Run an operator and return its outputs; ``data`` contains the inputs, followed by the tensor arguments.
 
         Args:
-            gpus: the numbers of those where inputs are.
+            gpus: the numbers of the GPUs on which inputs are.
         """
         executor = self.executor
         executor.iteration += 1

@@ -1,4 +1,4 @@
-"""The context in which operators run: ``EvalContext``."""
+"""``EvalContext``: the context in which operators run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Runnable(Protocol):
 
 
 class _Entered(threading.local):
-    """The contexts of a thread."""
+    """The contexts that a thread has entered, and its default contexts."""
 
     def __init__(self) -> None:
         self.stack: list[EvalContext] = []
@@ -35,16 +35,16 @@ _entered = _Entered()
 
 
 class EvalContext:
-    """The context in which operators run: a device, threads and a stream. As a context manager it is the thread's current one.
+    """The context in which operators run: a device, threads and a stream. Inside a `with` statement, it is the thread's current one.
 
     Each thread has a default context, so programs need not create one.
 
     Args:
-        num_threads: the number of threads of a separate pool; by default, pools are shared (:func:`set_num_threads`).
-        device_id: the GPU; by default the current device.
-        cuda_stream: the CUDA stream for GPU work; by default the one that was set for the thread or for all, or else a
-            new one.
-        thread_pool: an existing pool, of the same device; excludes ``num_threads``.
+        num_threads: the number of threads of a separate thread pool; by default, contexts share a pool (:func:`set_num_threads`).
+        device_id: the number of the GPU; by default the current device.
+        cuda_stream: the CUDA stream for GPU work; by default the stream that was set for the thread or for all threads, otherwise a new
+            one.
+        thread_pool: an existing thread pool of the same device; cannot be combined with ``num_threads``.
     """
 
     def __init__(
@@ -75,18 +75,18 @@ class EvalContext:
 
     @staticmethod
     def current() -> EvalContext:
-        """Return the context entered last on this thread, or its default."""
+        """Return the context that this thread entered last, or its default context."""
         stack = _entered.stack
         return stack[-1] if stack else EvalContext.default()
 
     @staticmethod
     def default() -> EvalContext:
-        """Return the thread's default context, on its current device."""
+        """Return the default context of the thread's current device."""
         return EvalContext.default_on(Device.default_device_id(default_device_type()))
 
     @staticmethod
     def default_on(number: int | None) -> EvalContext:
-        """Return the thread's default context on a GPU; None: on the CPU."""
+        """Return this thread's default context for a GPU; None: for the CPU."""
         context = _entered.defaults.get(number)
         if context is None:
             context = _entered.defaults[number] = EvalContext(device_id=number)
@@ -95,22 +95,22 @@ class EvalContext:
 
     @property
     def device_id(self) -> int | None:
-        """The number of the GPU; None on the CPU."""
+        """The number of the GPU; None for the CPU."""
         return self.device.device_id
 
     @property
     def thread_pool(self) -> ThreadPool:
-        """The threads of CPU operators."""
+        """The threads that run CPU operators."""
         return self._thread_pool or default_thread_pool(self.device_id)
 
     @property
     def num_threads(self) -> int:
-        """How many threads there are."""
+        """The number of threads that run CPU operators."""
         return self.thread_pool.num_threads
 
     @property
     def cuda_stream(self) -> Stream | None:
-        """The stream of GPU work; None on the CPU."""
+        """The stream for GPU work; None for the CPU."""
         if self._chosen_stream is not None or self.device_id is None:
             return self._chosen_stream
         found = get_current_stream(self.device_id)
@@ -120,7 +120,7 @@ class EvalContext:
 
     @cached_property
     def checkpoint(self) -> Checkpoint:
-        """A checkpoint for what runs in this context."""
+        """A checkpoint for the readers and generators of this context."""
         return Checkpoint()
 
     @cached_property
@@ -129,20 +129,20 @@ class EvalContext:
 
     @property
     def engine(self) -> Engine:
-        """The engine that runs operators, with the current threads and stream."""
+        """The engine that runs operators, with the context's current threads and stream."""
         engine = self._engine
         engine.executor.workers = self.thread_pool.workers
         engine.stream = self.cuda_stream
         return engine
 
     def cached_results(self, invocation: object) -> None:
-        """Do nothing; DALI's programs call it, but only users hold results here."""
+        """Do nothing. DALI programs call this, but here only users hold references to results."""
 
     def cache_results(self, invocation: object, results: object) -> None:
-        """Do nothing; DALI's programs call it, but only users hold results here."""
+        """Do nothing. DALI programs call this, but here only users hold references to results."""
 
     def defer(self, call: Runnable, weak: bool = True) -> None:
-        """Run a call when the context is left, or earlier; ``weak``: only if its result is still needed."""
+        """Run a call when the context is left, or earlier; ``weak``: only if the call's result is still needed."""
         self._pending.append(weakref.ref(call) if weak else lambda: call)
         if len(self._pending) > 4096:
             self._pending = [known for known in self._pending if known() is not None]
@@ -156,7 +156,7 @@ class EvalContext:
                 call.run(self)
 
     def entered(self) -> AbstractContextManager[object]:
-        """Make this the thread's current context, unless it is."""
+        """Return a context manager in which this is the thread's current context; it does nothing if it is already."""
         return contextlib.nullcontext() if EvalContext.current() is self else self
 
     def __enter__(self) -> EvalContext:

@@ -1,4 +1,4 @@
-"""When operators run: ``EvalMode``."""
+"""``EvalMode``: when operators run."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _entered = _Entered()
 
 
 class EvalMode(Enum):
-    """When operators run. As a context manager, a mode is the current one of its thread.
+    """When operators run. Inside a `with` statement, a mode is the thread's current one.
 
     Attributes:
-        deferred: they run when a result is needed.
-        eager: they run when they are called; on a GPU, the call does not wait for the result. The default.
-        sync_cpu: like ``eager``; errors are raised as they are, without one that names the call.
-        sync_full: like ``sync_cpu``, and calls wait for the GPU.
+        deferred: operators run when a result is needed.
+        eager: operators run when they are called; on a GPU, the call does not wait for the result. The default.
+        sync_cpu: like ``eager``, but errors are raised unchanged, rather than chained to an error that names the call.
+        sync_full: like ``sync_cpu``, and calls also wait for the GPU.
     """
 
     deferred = 1
@@ -34,7 +34,7 @@ class EvalMode(Enum):
 
     @staticmethod
     def current() -> EvalMode:
-        """Return the mode entered last on this thread; ``eager`` if none was."""
+        """Return the mode that this thread entered last; ``eager`` if it entered none."""
         modes = _entered.modes
         return modes[-1] if modes else EvalMode.eager
 

@@ -1,4 +1,4 @@
-"""Data from a callback or an iterable: ``ExternalSource``."""
+"""``ExternalSource``: data from a callback or an iterable."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from penstock.tensors import TensorList
 
 
 class _Role(Enum):
-    """How a source is used, which never changes."""
+    """How a source is used; once set, this never changes."""
 
     UNUSED = auto()
     EAGER = auto()
@@ -35,17 +35,17 @@ class _Role(Enum):
 
 
 class ExternalSource:
-    """Returns the data of a callback or an iterable, one item per call.
+    """Returns data of a callback or an iterable, one item per call.
 
     Args:
-        source: a function without parameters, an iterable, or a generator function. An item is an array or numbers (a
-            tensor), or a batch; with several outputs, a sequence of them.
+        source: a function without parameters, an iterable, or a generator function. An item is an array or numbers, which become a tensor,
+            or a batch; with several outputs, it is a sequence of these.
         num_outputs: the number of outputs in each item.
-        cycle: what to do at the end of an iterable: ``"no"``: raise StopIteration from then on; ``"raise"``: raise
-            StopIteration once, and then restart; ``"quiet"``: restart.
-        device: the device to put the data on.
-        layout: the outputs' layout: one, or one for each.
-        dtype: the outputs' dtype: one, or one for each.
+        cycle: the behaviour at the end of an iterable: ``"no"``: raise StopIteration from then on; ``"raise"``: raise StopIteration once,
+            and then start again; ``"quiet"``: start again.
+        device: the device to which data are copied.
+        layout: the layout of all outputs, or a list with one for each output.
+        dtype: the dtype of all outputs, or a list with one for each output.
 
     >>> source = ExternalSource([[1, 2], [3, 4]], cycle="quiet")
     >>> [int(source()[0]) for _ in range(3)]
@@ -76,7 +76,7 @@ class ExternalSource:
         self._dtypes = self._for_each(unmarked(dtype))
 
     def _for_each(self, setting: Any) -> list[Any]:
-        """Return one value for each output."""
+        """Return a list with one value for each output."""
         if isinstance(setting, (str, bytes)) or not isinstance(setting, Sequence):
             return [setting] * self._num_outputs
         if len(setting) != self._num_outputs:
@@ -90,10 +90,10 @@ class ExternalSource:
         outputs.
 
         Args:
-            batch_size: the size of batches, which is checked; tensors are repeated this many times.
+            batch_size: the expected size of batches; tensors are repeated this many times.
 
         Raises:
-            StopIteration: the source is at its end.
+            StopIteration: the source has ended.
             ValueError: the source returned another number of outputs or of samples.
         """
         loop = current_loop()
@@ -105,7 +105,7 @@ class ExternalSource:
         return self.shaped(self._next(unmarked(batch_size)))
 
     def _asked_in(self, loop: Loop, batch_size: int | None) -> StepValues:
-        """Return the next item in the body of a captured loop."""
+        """Return the next item, for a call in the body of a captured loop."""
         if self._role is _Role.EAGER:
             raise RuntimeError("This ExternalSource was used eagerly, so it cannot be part of a captured loop")
         if self._role is _Role.ROOT:
@@ -127,18 +127,17 @@ class ExternalSource:
         return loop.produced_by_source(self._node)
 
     def captured(self, batch_size: int, ctx: EvalContext | None = None) -> Iterator[Any]:
-        """Iterate over the source once; the loop's first step is traced into a pipeline, which computes the later ones
-        ahead.
+        """Iterate over the source once; the loop's first step is traced into a pipeline, which computes later steps ahead of time.
 
-        Other sources that the body calls are read once per step, ahead of it; what they returned for steps that are not reached
-        is lost.
+        Other sources that the body calls are read once per step, ahead of time; items that they returned for steps that are not reached are
+        lost.
 
         Args:
-            batch_size: the batches' size; a source that gives tensors has them repeated.
-            ctx: the evaluation context to run with; by default the current one.
+            batch_size: the size of batches; if the source returns tensors, each is repeated this many times.
+            ctx: the evaluation context to use; by default the current one.
 
         Yields:
-            A batch, or a tuple of several.
+            A batch, or a tuple of batches if there are several outputs.
         """
         size = unmarked(batch_size)
         if self._role is _Role.EAGER:
@@ -162,17 +161,17 @@ class ExternalSource:
     # -- as part of a captured loop --------------------------------------------------------------------------------
 
     def begin_epoch(self) -> None:
-        """Note that an epoch begins."""
+        """Called when an epoch begins; does nothing."""
 
     def has_more(self) -> bool:
-        """Return whether there may be more, which only reading the source shows."""
+        """Return True: only reading the source shows whether there are more items."""
         return True
 
     def count_step(self) -> None:
-        """Note that a step begins."""
+        """Called when a step begins; does nothing."""
 
     def first(self, loop: RunningLoop) -> list[TensorList]:
-        """Return the next item's outputs, as batches."""
+        """Return the outputs of the next item, as batches."""
         return [self._as_batch(value, loop.batch_size) for value in self._next(loop.batch_size)]
 
     @staticmethod
@@ -180,7 +179,7 @@ class ExternalSource:
         return value.tensor_list(size)
 
     def connect(self, loop: RunningLoop, source: SourceNode) -> list[DataNode]:
-        """Return its outputs in the pipeline that is being defined."""
+        """Add the source to the pipeline that is being defined; return its outputs there."""
         target = as_device(self._device)
         device_type = "cpu" if target is None else target.device_type
 
@@ -199,15 +198,15 @@ class ExternalSource:
         """Let the pipeline read the source from now on."""
 
     def shaped(self, values: Sequence[Tensor | Batch]) -> Results:
-        """Return the outputs of one item, as the source returned them."""
+        """Return the outputs of an item in the form in which the source returned them."""
         return values[0] if self._num_outputs == 1 else tuple(values)
 
     def left(self, loop: Loop) -> None:
-        """Note that the body was left before the end."""
+        """Called if the body was left before the end."""
         loop.end()
 
     def released(self) -> None:
-        """Note that the loop has ended and will not go on."""
+        """Called when the loop has ended and will not be continued."""
         self._role, self._loop, self._node = _Role.UNUSED, None, None
 
     def _next(self, batch_size: int | None) -> list[Tensor | Batch]:

@@ -1,4 +1,4 @@
-"""Images from files: ``imread``."""
+"""``imread``: images from files."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def imread(
     """Read and decode image files.
 
     Args:
-        filepaths: one path, for a tensor; a list of them, for a batch; or a tensor or batch of the paths' characters.
+        filepaths: a path, which gives a tensor; a list of paths, which gives a batch; or a tensor or batch of the characters of paths.
         device: the device that decodes.
         arguments: arguments of ``decoders.image``, e.g. ``output_type``.
 
     Returns:
-        Images of uint8 in the layout HWC, in RGB unless ``output_type`` says otherwise.
+        Images of uint8 with the layout HWC, in RGB unless ``output_type`` says otherwise.
     """
     if isinstance(filepaths, (Tensor, Batch)):
         names: Tensor | Batch = filepaths
@@ -46,7 +46,7 @@ def imread(
 
 
 def publish() -> None:
-    """Name the decoder's arguments in the signature."""
+    """Replace ``**arguments`` in the signature of :func:`imread` by the decoder's arguments."""
     imread.__signature__ = imread_signature(imread, find_schema("decoders__Image"))  # type: ignore[attr-defined]
 
 

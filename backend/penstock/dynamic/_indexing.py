@@ -1,4 +1,4 @@
-"""Parts of tensors, and of each sample of batches."""
+"""Indexing of tensors, and of each sample of batches."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Part:
         return [self._whole.device.device_type]
 
     def placeholder(self, context: EvalContext) -> None:
-        """Return None, as no property is known before it runs."""
+        """Return None, as no property of the result is known before the work runs."""
 
     def run(self, context: EvalContext) -> list[TensorList]:
         storage = self._whole.storage
@@ -78,7 +78,7 @@ def _remaining_layout(layout: str, indices: Sequence[object]) -> str:
 
 
 def subscript_arguments(index: object, ndim: int) -> dict[str, object]:
-    """Return the arguments of `_TensorSubscript` for an index of samples with ``ndim`` dimensions."""
+    """Return the arguments of the operator `_TensorSubscript` for an index, given the number of dimensions of samples."""
     indices = index if isinstance(index, tuple) else (index,)
     arguments: dict[str, object] = {}
     axis = 0

@@ -1,4 +1,4 @@
-"""Values that are marked to be the same in each step of a captured loop."""
+"""Marks values as equal in all steps of a captured loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 _Value = TypeVar("_Value")
 
-# Members that the wrapper itself implements: construction and attribute lookup.
+# Members that the wrapper itself implements, for construction and attribute lookup.
 _WRAPPER_MEMBERS = frozenset(
     {
         *("__new__", "__init__", "__del__", "__class__", "__slots__", "__dict__", "__weakref__", "__init_subclass__"),
@@ -27,7 +27,7 @@ _WRAPPER_MEMBERS = frozenset(
 
 
 class Invariant:
-    """Stands for a value and behaves like it; its attributes are marked, too."""
+    """Wraps a value and behaves like it; the attributes of the value are marked, too."""
 
     __slots__ = ("_value",)
     _kind: type = object
@@ -41,7 +41,7 @@ class Invariant:
         if name.startswith("__"):
             return found
         if isinstance(found, MethodType) and found.__self__ is value:
-            # Bound to the marked object, so that attributes it reads are marked, too.
+            # Bind the method to the wrapper, so that attributes that the method reads are marked, too.
             return MethodType(found.__func__, self)
         return invariant(found)
 
@@ -56,10 +56,10 @@ _kinds: dict[type, type[Invariant]] = {}
 
 
 def invariant(value: _Value) -> _Value:
-    """Mark a value as the same in each step of a captured loop.
+    """Mark a value as equal in all steps of a captured loop.
 
-    An argument that is marked when the loop is captured is not compared in later steps, but must be marked there, too.
-    The result behaves like the value; values computed from it are not marked, its attributes are.
+    An argument that is marked in the first step is not compared in later steps, but must be marked there, too. The result behaves like the
+    value. Its attributes are marked, but values computed from it are not.
 
     >>> invariant(3) + 1
     4
@@ -78,14 +78,14 @@ def is_invariant(value: object) -> bool:
 
 
 def unmarked(value: _Value) -> _Value:
-    """Return the value itself, without a mark; its elements keep theirs."""
+    """Return a value without its mark; its elements keep theirs."""
     return object.__getattribute__(value, "_value") if issubclass(type(value), Invariant) else value
 
 
 def all_unmarked(value: Any) -> Any:
-    """Return the value without marks, in lists, tuples and dictionaries as well; the same object if there is no mark in it."""
+    """Return a value without any marks, also in lists, tuples and dictionaries; the same object if it contains no marks."""
     if not _kinds:
-        return value  # Nothing was ever marked.
+        return value  # no value was ever marked
     value = unmarked(value)
     if isinstance(value, type) and issubclass(value, Invariant):
         return value._kind
@@ -100,7 +100,7 @@ def all_unmarked(value: Any) -> Any:
 
 
 def _wrapper(kind: type) -> type[Invariant]:
-    """Return the class of marked values of one type. It defines the special methods, which Python looks up in the
+    """Return the class of marked values of one type. The class defines the special methods, as Python looks them up in the
     class.
     """
     members: dict[str, object] = {"__slots__": (), "_kind": kind}

@@ -30,11 +30,11 @@ def tensor(
     """Return a tensor with a copy of the data.
 
     Args:
-        data: an array of any library, numbers and lists of them, a tensor, or a batch.
-        dtype: the dtype to convert to; by default the data's own, or INT32 and FLOAT for Python's numbers.
-        device: the device to copy to; by default the data's.
+        data: an array of any library, a number or lists of numbers, a tensor, or a batch.
+        dtype: the dtype to convert to; by default that of the data, or INT32 and FLOAT for Python's numbers.
+        device: the device to copy to; by default that of the data.
         layout: the names of the dimensions, e.g. ``HWC``.
-        pad: pad smaller samples of a batch with zeros; otherwise its samples must have one shape.
+        pad: whether to pad smaller samples of a batch with zeros; otherwise, all samples must have the same shape.
     """
     data = unmarked(data)
     if isinstance(data, Batch):
@@ -66,7 +66,7 @@ def batch(
 
     Args:
         tensors: tensors, arrays or lists of numbers; one array whose first dimension is the batch; or a batch.
-        dtype: the dtype to convert to; by default the first tensor's. A batch without samples needs it.
+        dtype: the dtype to convert to; by default the first tensor's. Required for a batch without samples.
         device: the device to copy to; by default the first tensor's.
         layout: the names of a sample's dimensions, e.g. ``HWC``.
     """

@@ -1,4 +1,4 @@
-"""The module `ops`: classes and functions for all operators, made from the schemas of pipelines' operators."""
+"""The contents of the module `ops`: classes and functions for all operators, made from the same schemas as in pipelines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from penstock.schema.namespaces import submodule
 from penstock.schema.registry import load_offered, subscribe
 
 _ROOT = __name__.rpartition(".")[0]
-# Operators deprecated before this version are not in dynamic mode.
+# Operators that were deprecated before this version are not part of dynamic mode.
 _FIRST_VERSION = (2, 0)
 
 _Made = TypeVar("_Made")
@@ -32,14 +32,14 @@ _all_functions: list[Callable[..., Results]] = []
 
 
 class Operator:
-    """An operator with arguments set at construction, which can be called any number of times.
+    """An operator with arguments that are set at construction; it can be called any number of times.
 
     Args:
-        max_batch_size: accepted for DALI's programs.
+        max_batch_size: ignored; accepted because DALI programs pass it.
         name: the instance's name.
         device: the device on which it runs.
-        num_inputs: accepted for DALI's programs.
-        arguments: the operator's arguments; the call can add more.
+        num_inputs: ignored; accepted because DALI programs pass it.
+        arguments: the operator's arguments; calls can add more.
     """
 
     _interface: ClassVar[CallInterface]
@@ -52,18 +52,18 @@ class Operator:
         num_inputs: int | None = None,
         **arguments: object,
     ) -> None:
-        """Create the operator; the class documents its arguments."""
+        """Create the operator; for the arguments, see the class."""
         self._max_batch_size, self._name, self._arguments = max_batch_size, name, arguments
         self._device = as_device(unmarked(device))
         self._interface.backend(self._device, ())
 
     def __call__(self, *inputs: object, batch_size: int | None = None, **arguments: object) -> Any:
-        """Return the operator's result for these inputs, or a tuple of several.
+        """Return the operator's result for inputs, or a tuple of results if there are several.
 
         Args:
-            inputs: tensors, batches, or what can be made one.
-            batch_size: the results' batch size, if there are no inputs to determine it.
-            arguments: the operator's arguments, and ``rng``, the generator of a random one.
+            inputs: tensors, batches, or values that can be converted to them.
+            batch_size: the batch size of the results, if no input determines it.
+            arguments: the operator's arguments, and for a random operator ``rng``, its generator.
         """
         merged = self._arguments | {name: value for name, value in arguments.items() if value is not None}
         return call(self._interface, inputs, merged, batch_size, self._device)
@@ -73,8 +73,8 @@ class Operator:
 
 
 def _belongs(schema: Schema) -> bool:
-    """Return whether dynamic mode has the operator: not those that need a pipeline or callbacks, or were deprecated
-    when it began.
+    """Return whether dynamic mode has an operator: not if it needs a pipeline or callbacks, or was deprecated before dynamic
+    mode existed.
     """
     if schema.deprecated_since:
         version = tuple(int(part) for part in schema.deprecated_since.split(".")[:2])
@@ -147,28 +147,28 @@ def _make_function(interface: CallInterface, made: object) -> Callable[..., Resu
 
 
 def schema_of(made: type[Operator] | type[Reader]) -> Schema:
-    """Return the declaration of an operator's class here."""
+    """Return the schema of an operator's class."""
     return made._interface.schema
 
 
 def documentation(schema: Schema) -> str:
-    """Return the docstring of an operator in dynamic mode."""
+    """Return the docstring of an operator for dynamic mode."""
     text = re.sub(r"\bfn\.", "dynamic.", docstring(schema).replace("DataNode", "Tensor | Batch"))
     return text.replace("TensorList", "Batch").replace("the graph", "a call").replace("given by a call", "given")
 
 
 def all_operators() -> list[type[Operator] | type[Reader]]:
-    """Return the classes made so far."""
+    """Return the operator classes that have been made so far."""
     return list(_all_ops)
 
 
 def all_functions() -> list[Callable[..., Results]]:
-    """Return the functions made so far."""
+    """Return the operator functions that have been made so far."""
     return list(_all_functions)
 
 
 def publish() -> None:
-    """Make the classes and functions of all operators, and of those registered later."""
+    """Make the classes and functions of all operators, including operators that are registered later."""
     if not _all_ops:
         load_offered()
         subscribe(lambda entry: _publish(find_schema(entry.name)))

@@ -1,4 +1,4 @@
-"""Calls whose results may be pending, and errors that name the line of such a call."""
+"""Calls whose results may be pending, and errors that name the program's line of such a call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def call_site() -> Frame:
-    """Return the innermost line of the program that is not Penstock's."""
+    """Return the innermost line on the call stack that is not in Penstock's code."""
     frame = sys._getframe(1)  # private: done for each deferred call, and far faster than inspect.stack()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
@@ -25,8 +25,8 @@ def call_site() -> Frame:
 
 
 def raise_at(error: Exception, site: Frame) -> NoReturn:
-    """Raise an error like ``error`` that names the call at ``site``, chained to ``error`` with its traceback ending
-    there.
+    """Raise an error of the same kind as ``error`` that names the call at ``site``. It is chained to ``error``, whose traceback is replaced
+    by that line.
     """
     line = linecache.getline(site.filename, site.lineno).strip()
     text = f"It was called here:\n\n{Frame(site.filename, site.lineno, site.function, line)}\n"
@@ -46,8 +46,8 @@ def _alike(error: Exception, text: str) -> Exception:
 
 
 def _seen_from(error: Exception, site: Frame) -> Exception:
-    """Return the error, with a traceback of one frame: the line of the call."""
-    # A traceback needs a frame, and the call's frame may be gone: this makes one with that name and line.
+    """Return the error with a traceback of a single frame: the line of the call."""
+    # A traceback needs a frame, and the call's frame may no longer exist: compile code that makes one with its file name and line.
     code = compile("\n" * (site.lineno - 1) + "raise error", site.filename, "exec")
     known = {"error": error.with_traceback(None)}
     try:
@@ -55,7 +55,7 @@ def _seen_from(error: Exception, site: Frame) -> Exception:
     except type(error) as raised:
         return raised.with_traceback(None if raised.__traceback__ is None else raised.__traceback__.tb_next)
     finally:
-        # Break the reference cycle: these variables refer to the frames of the traceback.
+        # Break the reference cycle, as these variables refer to the frames of the traceback.
         known.clear()
         del error
     raise AssertionError
@@ -79,8 +79,8 @@ class Work(Protocol):
         """Return the results."""
 
     def placeholder(self, context: EvalContext) -> list[TensorList] | None:
-        """Return batches without samples, with the results' types, ranks and layouts; None if these are not known in
-        advance.
+        """Return batches without samples that have the types, numbers of dimensions and layouts of the results; None if these are
+        not known in advance.
         """
 
 
@@ -90,7 +90,7 @@ class Invocation:
     Args:
         work: the function that computes the results.
         context: the context to run it with.
-        batch_size: the results' batch size; None: each is a single tensor.
+        batch_size: the batch size of the results; None: each result is a single tensor.
     """
 
     __slots__ = ("__weakref__", "_context", "_error", "_results", "_site", "_sketch", "_work", "batch_size", "devices")
@@ -107,19 +107,19 @@ class Invocation:
 
     @property
     def device_id(self) -> int | None:
-        """The number of the GPU where it runs."""
+        """The number of the GPU on which the call runs."""
         return self._context.device_id
 
     @property
     def is_pending(self) -> bool:
-        """Whether it was not run yet."""
+        """Whether the call has not run yet."""
         return self._work is not None
 
     def run(self, context: EvalContext | None = None) -> list[TensorList]:
-        """Return the results; runs the call if that was not done before.
+        """Return the results; run the call first if it has not run yet.
 
         Raises:
-            Exception: like the one that the call raised, and chained to it; it names the call's line.
+            Exception: the call failed. The error is of the same kind as the call's own, is chained to it, and names the line of the call.
         """
         if self._results is None:
             if self._error is None:
@@ -138,14 +138,14 @@ class Invocation:
             self._error = error
 
     def placeholder(self) -> list[TensorList]:
-        """Return the results, or batches without samples of the same types, ranks and layouts."""
+        """Return the results, or batches without samples that have the same types, numbers of dimensions and layouts."""
         if self._results is not None:
             return self._results
         if self._sketch is None and self._work is not None:
             try:
                 self._sketch = self._work.placeholder(self._context)
             except Exception:
-                # The error recurs, with the sample's number, when the call runs.
+                # The same error occurs again, with the sample's number, when the call runs.
                 self._sketch = None
         return self.run() if self._sketch is None else self._sketch
 
@@ -166,21 +166,21 @@ class Result:
 
     @property
     def device_id(self) -> int | None:
-        """The number of the GPU where the call runs."""
+        """The number of the GPU on which the call runs."""
         return self._invocation.device_id
 
     @property
     def batch_size(self) -> int | None:
-        """The number of samples; None: a single tensor."""
+        """The number of samples; None if the result is a single tensor."""
         return self._invocation.batch_size
 
     @property
     def layout(self) -> str | None:
-        """The layout; None without one."""
+        """The layout; None if there is none."""
         return self.placeholder().layout() or None
 
     def placeholder(self) -> TensorList:
-        """Return the result, or a batch without samples of the same type, rank and layout."""
+        """Return the result, or a batch without samples that has the same type, number of dimensions and layout."""
         return self._invocation.placeholder()[self.index]
 
     def value(self) -> TensorList:
@@ -197,11 +197,11 @@ def deferred(work: Work, batch_size: int | None) -> list[Result]:
 
 
 def evaluated(work: Work, external: bool) -> list[TensorList] | None:
-    """Return the results of a call that the current mode runs at once; None if it is to be deferred.
+    """Run a call and return its results, if the current mode runs it at once; return None if it is to be deferred.
 
     Args:
         work: the function that computes the result.
-        external: whether some input is in the program's memory, which may change: the call then runs at once.
+        external: whether an input is in memory that the program may change; if so, the call runs at once.
     """
     mode = EvalMode.current()
     if mode is EvalMode.deferred and not external:

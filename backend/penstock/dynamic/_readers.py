@@ -1,4 +1,4 @@
-"""Readers: they go through a data set, epoch after epoch."""
+"""Readers, which iterate over a data set, epoch after epoch."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from penstock.tensors import TensorList
 
 
 class ReaderMeta(TypedDict):
-    """The sharding of a reader's samples.
+    """How the samples of a data set are divided among shards.
 
     Attributes:
-        epoch_size: number of samples of all shards.
-        epoch_size_padded: the number of samples in an epoch, with those that fill up the last batches.
-        number_of_shards, shard_id: the number of shards, and the shard that is read.
+        epoch_size: the number of samples of all shards.
+        epoch_size_padded: the number of samples of all shards, including those that fill up last batches.
+        number_of_shards, shard_id: the number of shards, and the number of the shard that is read.
         pad_last_batch, stick_to_shard: the reader's arguments.
     """
 
@@ -52,13 +52,13 @@ class _Sharded(Protocol):
 
 
 class ReaderState(str):
-    """The position of a reader, as text."""
+    """The position of a reader, as a string."""
 
     __slots__ = ()
 
 
 class _ReadingBackend:
-    """The attributes of a reader in use that DALI's programs read."""
+    """Attributes of a reader that has been used, which DALI programs access."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -69,14 +69,14 @@ class _ReadingBackend:
 
 
 class Reader:
-    """Reads a data set. :meth:`next_epoch` goes through it once.
+    """Reads a data set. :meth:`next_epoch` iterates over it once.
 
     Args:
-        max_batch_size: the largest size of its batches, where :meth:`next_epoch` gets none.
+        max_batch_size: the batch size, if :meth:`next_epoch` is called without one.
         name: the instance's name.
         device: the device on which it runs.
-        num_inputs: accepted for DALI's programs.
-        enable_checkpointing: :meth:`get_state` will be used.
+        num_inputs: ignored; accepted because DALI programs pass it.
+        enable_checkpointing: whether :meth:`get_state` will be used.
         arguments: the reader's arguments.
     """
 
@@ -92,7 +92,7 @@ class Reader:
         enable_checkpointing: bool = False,
         **arguments: object,
     ) -> None:
-        """Create the reader; the class documents its arguments."""
+        """Create the reader; for the arguments, see the class."""
         schema = self._interface.schema
         for key in arguments:
             if key not in schema.all_arguments or key in PIPELINE_ONLY:
@@ -135,7 +135,7 @@ class Reader:
     # -- running ---------------------------------------------------------------------------------------------------
 
     def _operator(self) -> BoundOperator:
-        """Return the bound reader, constructed when it is first needed."""
+        """Return the operator of the reader, which is created when it is first needed."""
         if self._bound is None:
             self._bound = bind(
                 self._interface.schema,
@@ -156,11 +156,11 @@ class Reader:
         return context.engine.run(self._operator(), data, batch_size)
 
     def _named(self, outputs: Sequence[Value]) -> StepValues:
-        """Return the outputs of one step: a tuple, or a dictionary where they have names."""
+        """Return the outputs of one step: as a tuple, or as a dictionary if the outputs have names."""
         return tuple(outputs)
 
     def __call__(self, *, batch_size: int | None = None) -> Any:
-        """Return the next batch, or the next sample if there is no batch size."""
+        """Return the next batch, or the next sample if ``batch_size`` is None."""
         size = self._size(batch_size)
         outputs = self._read(size or 1, EvalContext.current())
         values = [Batch.of(output) if size else Tensor.of(output[0]) for output in outputs]
@@ -175,14 +175,13 @@ class Reader:
     ) -> Iterator[Any]:
         """Iterate over the data set, or its shard, once.
 
-        The iterator has to be used up before the next one is made.
+        The iterator must be exhausted before the next one is created.
 
         Args:
-            batch_size: the batches' batch size; by default ``max_batch_size``, and without that, single samples are
-                read.
-            ctx: the evaluation context to run with; by default the current one.
-            capture: trace the loop's first step into a pipeline, which computes the later ones ahead
-                (:mod:`penstock.dynamic.capture`). A reader is always used with it, or always without.
+            batch_size: the batch size; by default ``max_batch_size``. If both are None, single samples are read.
+            ctx: the evaluation context to use; by default the current one.
+            capture: whether to trace the loop's first step into a pipeline, which computes later steps ahead of time
+                (:mod:`penstock.dynamic.capture`). All loops over a reader must use the same value.
 
         Yields:
             A tuple of tensors, or of batches.
@@ -227,7 +226,7 @@ class Reader:
         self._go_to_next_shard()
 
     def _epoch_size(self) -> int:
-        """Return the number of samples that the next epoch has."""
+        """Return the number of samples in the next epoch of this reader's shard."""
         meta = self.get_metadata()
         size, shards = meta["epoch_size_padded"], meta["number_of_shards"]
         return size * (self._shard + 1) // shards - size * self._shard // shards
@@ -238,7 +237,7 @@ class Reader:
             self._shard = (self._shard + 1) % meta["number_of_shards"]
 
     def get_metadata(self, batch_size: int | None = None) -> ReaderMeta:
-        """Return how the samples are shared out."""
+        """Return how the samples of the data set are divided among shards."""
         operator = self._operator().operator
         assert isinstance(operator, _Sharded)
         return operator.reader_meta()
@@ -259,10 +258,10 @@ class Reader:
         self._checkpointed = True
 
     def get_state(self, *, cuda_stream: object = None) -> ReaderState:
-        """Return the reader's position: its ``str`` can be stored and passed to :meth:`set_state`.
+        """Return the reader's position, as a string that can be stored and passed to :meth:`set_state`.
 
         Raises:
-            RuntimeError: nothing was read yet, or the reader was constructed without ``enable_checkpointing``.
+            RuntimeError: nothing has been read yet, or the reader was created without ``enable_checkpointing``.
         """
         if self._bound is None:
             raise RuntimeError("A reader has no state before its first iteration: begin an epoch first")
@@ -273,11 +272,11 @@ class Reader:
         return ReaderState(json.dumps({"shard": self._shard, "operator": self._bound.operator.state()}))
 
     def set_state(self, state: str | bytes) -> None:
-        """Continue from a state; before anything is read.
+        """Continue from a state; must be called before anything is read.
 
         Raises:
             TypeError: the argument is not a state.
-            RuntimeError: the reader was used already.
+            RuntimeError: the reader has been used already.
         """
         if isinstance(state, bytes):
             state = state.decode()
@@ -291,12 +290,12 @@ class Reader:
 
 
 def count_outputs(reader: Reader) -> int:
-    """Return the number of outputs that a reader has."""
+    """Return the number of outputs of a reader."""
     return reader._operator().count
 
 
 class _ReaderRoot:
-    """A reader as the root of a captured loop.
+    """A reader as the source that a captured loop iterates over.
 
     Args:
         reader: the reader.
@@ -371,7 +370,7 @@ class _ReaderRoot:
 
 
 class TFRecord(Reader):
-    """Its outputs are named by the features."""
+    """Reads TFRecord files; outputs are named after the features."""
 
     def __init__(
         self,
@@ -384,7 +383,7 @@ class TFRecord(Reader):
         enable_checkpointing: bool = False,
         **arguments: object,
     ) -> None:
-        """Make the reader; ``features`` names its outputs."""
+        """Create the reader; ``features`` names the outputs."""
         self._features = dict(all_unmarked(features))
         options: dict[str, object] = {"feature_names": list(self._features), "features": list(self._features.values())}
         super().__init__(

@@ -1,4 +1,4 @@
-"""Generators of random numbers, from which random operators have their states."""
+"""Random number generators, from which random operators draw their states."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ STATE_WORDS = 7
 
 _MASK = 0xFFFFFFFFFFFFFFFF
 _NUM_WORDS_AHEAD = 64
-# The number of words of all blocks of all streams.
+# The number of words in all blocks of all streams.
 _NUM_POSITIONS = 1 << 130
 _STATE = re.compile(r"Philox_([0-9A-F]{16})_([0-9A-F]{16}):([0-9A-F]{16})_([0-3])")
 
 
 class RNGState(str):
-    """The state of an :class:`RNG`, as text."""
+    """The state of an :class:`RNG`, as a string."""
 
     __slots__ = ()
 
@@ -32,20 +32,20 @@ class RNGState(str):
 
 @final
 class RNG:
-    """A generator of random numbers. Random operators take it as ``rng``, and draw from it the numbers for a batch.
+    """A random number generator. Random operators accept it as ``rng``, and draw their state for a batch from it.
 
     The numbers are those of Philox4x32-10, as in DALI.
 
     Args:
-        seed: 64 bits; by default a random one.
-        state: the state to continue from; excludes ``seed``.
+        seed: a seed of 64 bits; by default a random one.
+        state: the state to continue from; cannot be combined with ``seed``.
 
     >>> RNG(seed=42)(), RNG(seed=42)()
     (2632642643, 2632642643)
     """
 
     on_draw: Callable[[RNG], None] | None = None
-    """Called before a number is drawn, if set."""
+    """If not None, this function is called before a number is drawn."""
 
     def __init__(self, seed: int | None = None, state: object = None) -> None:
         if seed is not None and state is not None:
@@ -57,18 +57,18 @@ class RNG:
             self.set_state(state)
 
     def _begin(self, key: int, position: int) -> None:
-        # Positions count the words of all blocks of all streams.
+        # A position counts words across all blocks of all streams.
         self._key, self._position = key, position
-        # Numbers computed ahead, and the position of the first.
+        # Numbers that were computed ahead, and the position of the first of them.
         self._ahead, self._ahead_from = np.empty(0, np.uint64), position
         self.version += 1
 
     def __call__(self) -> int:
-        """Return the next number, from 0 to 2**32 - 1."""
+        """Return the next number, an integer from 0 to 2**32 - 1."""
         return self.draw(1)[0]
 
     def draw(self, count: int) -> list[int]:
-        """Return the next numbers."""
+        """Return the next ``count`` numbers."""
         if self.on_draw is not None:
             self.on_draw(self)
         start = self._position - self._ahead_from
@@ -101,7 +101,7 @@ class RNG:
 
     @property
     def seed(self) -> int:
-        """Set the seed and restart; the seed cannot be read."""
+        """Set the seed and start again; the seed cannot be read."""
         raise AttributeError("The seed of a generator can only be set; read `state` for its position")
 
     @seed.setter
@@ -110,7 +110,7 @@ class RNG:
 
     @property
     def state(self) -> RNGState:
-        """The state of the generator; ``str`` of it can be stored."""
+        """The state of the generator, as a string that can be stored."""
         return self.get_state()
 
     @state.setter
@@ -118,13 +118,13 @@ class RNG:
         self.set_state(value)
 
     def get_state(self, *, cuda_stream: object = None) -> RNGState:
-        """Return the generator's position; ``str`` of it can be stored."""
+        """Return the state of the generator, as a string that can be stored."""
         block, phase = divmod(self._position % _NUM_POSITIONS, 4)
         stream, counter = divmod(block, _MASK + 1)
         return RNGState(f"Philox_{self._key:016X}_{stream:016X}:{counter:016X}_{phase}")
 
     def set_state(self, value: object) -> None:
-        """Continue from a state, or its text; raise ValueError if it is neither."""
+        """Continue from a state, or its string; raise ValueError for anything else."""
         match = _STATE.fullmatch(str(value))
         if match is None:
             raise ValueError(f"This is not the state of a generator: {value!r}")
@@ -132,7 +132,7 @@ class RNG:
         self._begin(key, 4 * ((stream << 64) + block) + int(match[4]))
 
     def clone(self) -> RNG:
-        """Return another generator with the same future numbers."""
+        """Return another generator that will draw the same numbers as this one."""
         return RNG(state=self.state)
 
     def __repr__(self) -> str:
@@ -140,7 +140,7 @@ class RNG:
 
 
 class _Default(threading.local):
-    """The generator of a thread."""
+    """The default generator of a thread."""
 
     def __init__(self) -> None:
         self.rng = RNG()
@@ -150,17 +150,17 @@ _default = _Default()
 
 
 def get_default_rng() -> RNG:
-    """Return this thread's generator, the default of random operators."""
+    """Return this thread's default generator, which random operators use if they get none."""
     return _default.rng
 
 
 def set_seed(seed: int) -> None:
-    """Set the seed of this thread's generator."""
+    """Set the seed of this thread's default generator."""
     _default.rng.seed = seed
 
 
 def chosen_rng(rng: object) -> RNG:
-    """Return the generator that was passed, or the thread's; raise ValueError for anything else."""
+    """Return the generator that was passed, or the thread's default one for None; raise ValueError for anything else."""
     if rng is None:
         return _default.rng
     if not isinstance(rng, RNG):

@@ -1,4 +1,4 @@
-"""Signatures of dynamic mode's functions and readers, and their errors for other calls."""
+"""Signatures of dynamic mode's functions and readers, and errors for calls that do not match them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 def input_counts(schema: Schema) -> tuple[int, float]:
-    """Return the least and the greatest number of inputs that a call can have."""
+    """Return the smallest and the largest number of inputs that a call can have."""
     if schema.variadic:
         return max(schema.min_input_count, 1), math.inf
     return schema.min_input_count, len(schema.inputs)
 
 
 def accepted(schema: Schema) -> frozenset[str]:
-    """Return the arguments that a call can have; random operators draw their seeds from ``rng``."""
+    """Return the names of the arguments that a call can have; ``seed`` is not among them, as random operators draw seeds from ``rng``."""
     if schema.random:
         return frozenset(schema.all_arguments) - PIPELINE_ONLY - {"seed"} | {"rng"}
     return frozenset(schema.all_arguments) - PIPELINE_ONLY
 
 
 def miscalled(schema: Schema, name: str, count: int, unknown: Sequence[str]) -> TypeError:
-    """Return the error that Python raises for a function with these parameters."""
+    """Return the error that Python would raise for such a call of a function with these parameters."""
     if unknown:
         return unexpected(schema, name, unknown[0])
     low, high = input_counts(schema)
@@ -64,7 +64,7 @@ def signature_of(schema: Schema) -> inspect.Signature:
 
 
 def _keywords(schema: Schema) -> list[inspect.Parameter]:
-    """Return the operator's specific arguments, in order of name."""
+    """Return the arguments that are specific to the operator, sorted by name."""
     return [
         inspect.Parameter(parameter.name, _KEYWORD, default=inspect.Parameter.empty if parameter.required else None)
         for parameter in sorted(shown_arguments(schema), key=lambda parameter: parameter.name)
@@ -73,11 +73,11 @@ def _keywords(schema: Schema) -> list[inspect.Parameter]:
 
 
 def reader_signature(base: type, schema: Schema) -> inspect.Signature:
-    """Return the signature of the base's constructor, with the schema's arguments instead of ``**arguments``."""
+    """Return the signature of the base class's constructor, with the schema's arguments in place of ``**arguments``."""
     named = dict(inspect.signature(base).parameters)
     del named["arguments"]
     checkpoints = named.pop("enable_checkpointing")
-    # The constructor makes `feature_names` from `features`.
+    # `feature_names` is left out, as the constructor makes it from `features`.
     by_name = {parameter.name: parameter for parameter in _keywords(schema) if parameter.name != "feature_names"}
     by_name |= {name: parameter for name, parameter in named.items() if parameter.kind is _KEYWORD}
     positional = [parameter for parameter in named.values() if parameter.kind is not _KEYWORD]
@@ -85,6 +85,6 @@ def reader_signature(base: type, schema: Schema) -> inspect.Signature:
 
 
 def imread_signature(function: Callable[..., object], decoder: Schema) -> inspect.Signature:
-    """Return the function's signature, with the decoder's arguments instead of ``**arguments``."""
+    """Return the signature of a function, with the decoder's arguments in place of ``**arguments``."""
     named = list(inspect.signature(function).parameters.values())[:-1]
     return inspect.Signature([*named, *_keywords(decoder)])

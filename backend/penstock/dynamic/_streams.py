@@ -15,16 +15,16 @@ class Stream:
     """A CUDA stream.
 
     Args:
-        stream: an existing one: of PyTorch or CuPy, an object with ``__cuda_stream__``, or an address; by default a new
-            one is made.
-        device_id: its GPU; by default the thread's current one.
+        stream: an existing stream: one of PyTorch or CuPy, an object with ``__cuda_stream__``, or an address; by default a new stream is
+            created.
+        device_id: the number of the stream's GPU; by default the thread's current GPU.
     """
 
     create_new: object = type("CreateNew", (), {"__repr__": lambda self: "Stream.create_new"})()
 
     def __init__(self, *, stream: object = create_new, device_id: int | None = None) -> None:
         cupy = cuda.require_cupy("a CUDA stream")
-        # The owner of a user's stream may destroy it, or let others use it.
+        # Keep a reference: if the owner of a user's stream is destroyed, the stream may be destroyed or reused.
         self._given = stream
         with cupy.cuda.Device(device_id):
             self._device_id = int(cupy.cuda.Device().id)
@@ -39,7 +39,7 @@ class Stream:
 
     @property
     def device_id(self) -> int:
-        """The number of its GPU."""
+        """The number of the stream's GPU."""
         return self._device_id
 
     @property
@@ -51,7 +51,7 @@ class Stream:
         return 0, self.handle
 
     def synchronize(self) -> None:
-        """Wait for everything that was queued."""
+        """Wait for all work that has been queued on the stream."""
         self.cupy_stream.synchronize()
 
     def __eq__(self, other: object) -> bool:
@@ -69,10 +69,11 @@ class Stream:
 
 @contextlib.contextmanager
 def in_order(stream: Stream, device_ids: Iterable[int]) -> Iterator[None]:
-    """Order a stream's work after the work queued so far on CuPy's current streams of some GPUs, and before their later work.
+    """Inside the context, order a stream's work after the work queued so far on CuPy's current streams of some GPUs, and before later work
+    on these.
 
-    So CuPy's functions, copies, and libraries that exchange data with CuPy can use the results like those of CuPy, as
-    all of them use its current stream. And inputs that any of them made are complete.
+    CuPy's functions, copies, and libraries that exchange data with CuPy all use CuPy's current stream. They can therefore use the results,
+    and inputs that they made are complete.
     """
     cupy = cuda.require_cupy("a CUDA stream")
     cupy_stream, others = stream.cupy_stream, []
@@ -96,7 +97,7 @@ def in_order(stream: Stream, device_ids: Iterable[int]) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        # If the GPU is lost, the error of the work says more.
+        # If the GPU is lost, the error of the work itself says more.
         with contextlib.suppress(cupy.cuda.runtime.CUDARuntimeError):
             precede()
         raise
@@ -130,12 +131,12 @@ def _set(streams: dict[int, Stream], requested: object, device_id: int | None) -
 
 
 def set_default_stream(cuda_stream: object, /, device_id: int | None = None) -> None:
-    """Set the stream of all threads, for its device; None: none, for this device or any."""
+    """Set the default stream of all threads for the stream's device. None: remove the default for ``device_id``, or for all devices."""
     _set(_defaults, cuda_stream, device_id)
 
 
 def set_current_stream(cuda_stream: object, /) -> None:
-    """Set the stream of this thread, for its device; None: none, for any device."""
+    """Set the stream of this thread for the stream's device. None: remove this thread's streams for all devices."""
     _set(_current.streams, cuda_stream, None)
 
 
@@ -145,7 +146,7 @@ def get_default_stream(device_id: int | None = None) -> Stream | None:
 
 
 def get_current_stream(device_id: int | None = None) -> Stream | None:
-    """Return the stream that was set for this thread, or else for all; None if neither was."""
+    """Return the stream that was set for this thread, or else for all threads; None if there is neither."""
     return _find(_current.streams, device_id) or _find(_defaults, device_id)
 
 

@@ -1,4 +1,4 @@
-"""Python's operators, and further methods of tensors and batches that use operators."""
+"""Python's operators, and methods of tensors and batches that run operators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS = {bool: "bool", int: "int32", float: "float32"}
 
 
 def interface_of(operator: str) -> CallInterface:
-    """Return the call interface of the operator with this schema."""
+    """Return the call interface of the operator with this schema name."""
     interface = _interfaces.get(operator)
     if interface is None:
         schema = find_schema(operator)
@@ -27,7 +27,7 @@ def interface_of(operator: str) -> CallInterface:
 
 
 def apply(function: str, *operands: object) -> Value:
-    """Apply a function of arithmetic, by its name in expressions, to tensors, batches, numbers and lists of numbers.
+    """Apply an arithmetic function, by its name in expressions, to tensors, batches, numbers and lists of numbers.
 
     Raises:
         ValueError: some operands are on the CPU and some on a GPU.
@@ -74,7 +74,7 @@ def _operand(operand: object, on_gpu: bool) -> Value:
 
 
 class _Operations:
-    """Operators on tensors and batches."""
+    """Implements the operations on tensors and batches with operators."""
 
     apply = staticmethod(apply)
 

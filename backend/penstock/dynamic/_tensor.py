@@ -1,4 +1,4 @@
-"""``Tensor``, one array."""
+"""``Tensor``: one array."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class _Samples(Protocol):
 
 
 class Tensor(Value):
-    """One array, with a type, a layout and a device. :func:`tensor` and :func:`as_tensor` make them, and operators do.
+    """One array, with a type, a layout and a device. Made by :func:`tensor`, :func:`as_tensor` and operators.
 
     Args:
-        data: an array of any library, numbers and lists of them, or a tensor.
-        dtype: the dtype to convert to; by default the data's own, or INT32 and FLOAT for Python's numbers.
-        device: the device to copy to; by default the data's.
+        data: an array of any library, a number or lists of numbers, or a tensor.
+        dtype: the dtype to convert to; by default that of the data, or INT32 and FLOAT for Python's numbers.
+        device: the device to copy to; by default that of the data.
         layout: the names of the dimensions, e.g. ``HWC``.
-        copy: copy the data, so that it may change afterwards.
+        copy: whether to copy the data, so that the original may change afterwards.
 
     >>> Tensor([[1, 2], [3, 4]], layout="HW")[1] * 2
     Tensor(
@@ -115,7 +115,7 @@ class Tensor(Value):
 
     @classmethod
     def of(cls, storage: TensorStorage) -> Tensor:
-        """Return the tensor with this data."""
+        """Make a tensor with this data."""
         self = cls.__new__(cls)
         self._storage = storage
         self._device = self._invocation_result = self._batch = None
@@ -125,14 +125,14 @@ class Tensor(Value):
 
     @classmethod
     def results_of(cls, work: Work, external: bool = False) -> list[Tensor]:
-        """Return the results of a call, which are tensors; see :func:`~penstock.dynamic._pending.evaluated`."""
+        """Make the results of a call that returns tensors; see :func:`~penstock.dynamic._pending.evaluated`."""
         lists = evaluated(work, external)
         if lists is None:
             return [cls(invocation_result=result) for result in deferred(work, None)]
         return [cls.of(found[0]) for found in lists]
 
     def _alias(self) -> Tensor:
-        """Return another object for the same data, for a call whose result becomes this one."""
+        """Return another object for the same data, for a call whose result this object becomes."""
         other = Tensor.__new__(Tensor)
         other._share(self)
         return other
@@ -144,7 +144,7 @@ class Tensor(Value):
     # -- data ------------------------------------------------------------------------------------------------------
 
     def evaluate(self) -> Tensor:
-        """Run the call that this is the result of, if that was not done before; return the same object."""
+        """Run the call that this tensor is a result of, unless it has run already; return this object."""
         if self._storage is None:
             self._storage = self._computed()
         return self
@@ -157,20 +157,20 @@ class Tensor(Value):
 
     @property
     def storage(self) -> TensorStorage:
-        """The data, as pipelines have it: a ``TensorCPU`` or ``TensorGPU``."""
+        """The data in the form that pipelines use: a ``TensorCPU`` or ``TensorGPU``."""
         if self._storage is None:
             self._storage = self._computed()
         return self._storage
 
     def tensor_list(self, count: int = 1) -> TensorList:
-        """Return the data as the batch in which each of ``count`` samples is this tensor."""
+        """Return the data as a batch in which all ``count`` samples are this tensor."""
         result = self._invocation_result
         if result is not None and count == 1:
             return result.value()
         return sample_list(self.storage, count)
 
     def placeholder(self) -> TensorList:
-        """Return a batch, maybe without samples, of this type, rank and layout."""
+        """Return a batch, possibly without samples, with this type, number of dimensions and layout."""
         if self._storage is None and self._invocation_result is not None:
             return self._invocation_result.placeholder()
         return sample_list(self.storage)
@@ -211,7 +211,7 @@ class Tensor(Value):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents."""
+        """The extents of the tensor."""
         return tuple(self.storage.array.shape)
 
     @property
@@ -230,7 +230,7 @@ class Tensor(Value):
         return self.size * self.itemsize
 
     def item(self) -> int | float | bool:
-        """Return the one element as Python's number; raise ValueError if there are more, or none."""
+        """Return the only element as a Python number; raise ValueError unless there is exactly one."""
         if self.size != 1:
             raise ValueError(f"Only a tensor of one element can be a number; this one has {self.size}")
         return self.cpu().storage.array.reshape(-1)[0].item()
@@ -282,12 +282,12 @@ class Tensor(Value):
         return self.storage.__dlpack_device__()
 
     def torch(self, copy: bool = False) -> torch.Tensor:
-        """Return the data as a tensor of PyTorch, which shares the memory unless ``copy``."""
+        """Return the data as a PyTorch tensor, which shares the memory unless ``copy`` is set."""
         made = require_torch("Tensor.torch()").from_dlpack(self)
         return made.clone() if copy else made
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **options: object) -> Value:
-        """Apply numpy's operators as those of dynamic mode; numpy's other functions return numpy's arrays."""
+        """Apply operators of NumPy as those of dynamic mode; other functions of NumPy return NumPy arrays."""
         result = super().__array_ufunc__(function, method, *inputs, **options)
         if result is not NotImplemented:
             return result
@@ -304,7 +304,7 @@ class Tensor(Value):
         return self.storage._repr_html_()
 
     def __getitem__(self, index: object) -> Tensor:
-        """Return a part of the tensor, as numpy does: integers, slices with any step, ``...``; also tensors of one element."""
+        """Return a part of the tensor, with NumPy's indexing: integers, slices with any step, ``...``; also tensors with one element."""
         indices = index if isinstance(index, tuple) else (index,)
         if all(
             item is Ellipsis or item == slice(None) for item in indices if isinstance(item, (slice, type(...)))

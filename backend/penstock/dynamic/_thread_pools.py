@@ -1,4 +1,4 @@
-"""The threads on which CPU operators work: ``ThreadPool``."""
+"""``ThreadPool``: the threads on which CPU operators run."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class ThreadPool:
     """Threads that share the samples of a batch.
 
     Args:
-        num_threads: how many; by default one for each core that this process may use.
-        device_id: the GPU whose operators also use them; by default the current device's.
+        num_threads: the number of threads; by default one for each core that this process may use.
+        device_id: the number of the GPU whose operators also use the threads; by default the current device.
     """
 
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = _CURRENT_DEVICE) -> None:
@@ -29,12 +29,12 @@ class ThreadPool:
 
     @property
     def num_threads(self) -> int:
-        """How many threads there are."""
+        """The number of threads."""
         return self._num_threads
 
     @property
     def device_id(self) -> int | None:
-        """The GPU whose operators also use them; None: none."""
+        """The number of the GPU whose operators also use the threads; None: there is none."""
         return self._device_id
 
     def __repr__(self) -> str:
@@ -42,7 +42,7 @@ class ThreadPool:
 
 
 class _Default:
-    """The pool of those contexts that have no separate one."""
+    """The pool of all contexts that have no pool of their own."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -54,7 +54,7 @@ _default = _Default()
 
 
 def _positive(num_threads: int) -> int:
-    """Return the number as a Python int; raise TypeError unless it is whole, ValueError unless it is positive."""
+    """Return the number of threads as a Python int; raise TypeError unless it is an integer, and ValueError unless it is positive."""
     try:
         number = operator.index(num_threads)
     except TypeError:
@@ -69,12 +69,12 @@ def _cores() -> int:
 
 
 def get_num_threads() -> int:
-    """Return the number of threads of contexts that do not set one."""
+    """Return the number of threads of contexts that do not set it themselves."""
     return _default.num_threads or _cores()
 
 
 def set_num_threads(n: int | None) -> None:
-    """Set the number of threads of contexts that do not set one; None: one for each core."""
+    """Set the number of threads of contexts that do not set it themselves; None: one for each core."""
     if n is not None:
         n = _positive(n)
     with _default.lock:
@@ -84,7 +84,7 @@ def set_num_threads(n: int | None) -> None:
 
 
 def default_thread_pool(device_id: int | None) -> ThreadPool:
-    """Return the pool of a device's contexts that do not set a number of threads."""
+    """Return the thread pool of contexts of a device that do not set a number of threads."""
     pool = _default.pools.get(device_id)
     if pool is None:
         with _default.lock:

@@ -1,4 +1,4 @@
-"""Pipelines from functions that are written in dynamic mode."""
+"""Makes pipelines from functions that are written in dynamic mode."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.pipeline import Pipeline
 
 
 class _Fed:
-    """An input that the pipeline will be fed, by the name of the function's parameter."""
+    """An input that will be fed to the pipeline; it is named after the function's parameter."""
 
     def __init__(self, name: str, example: Batch) -> None:
         self._name, self._example = name, example
@@ -53,22 +53,23 @@ def pipeline(
     device_id: int | None = None,
     **settings: Any,
 ) -> Pipeline:
-    """Return a pipeline with the operations of a function in dynamic mode. It can be saved and served like any other.
+    """Make a pipeline that does the same as a function that is written in dynamic mode. It can be saved and served like any other.
 
-    The function is called once, on the examples, and what it calls is traced: what it decides in Python, it decides once, and
-    constants are those of this call. Random operators draw from the pipeline's seed.
+    The function is called once, with the examples, and the operators that it calls are traced. Decisions in Python and constants are those
+    of this call. Random operators use the pipeline's seed.
 
     Args:
-        function: takes a batch for each example, and returns a batch, a tuple of them, or a dictionary whose keys name the
-            pipeline's outputs.
-        examples: batches, or what can be made one, of the inputs' types, ranks and layouts. The pipeline's inputs have the
-            names of the function's parameters.
-        batch_size: the pipeline's largest batch; by default that of the examples.
-        num_threads, device_id, settings: as for :class:`~penstock.Pipeline`; by default those of the current context.
+        function: takes a batch for each example, and returns a batch, a tuple of batches, or a dictionary of batches whose keys become the
+            names of the pipeline's outputs.
+        examples: batches, or values that can be converted to batches, with the types, numbers of dimensions and layouts of the inputs. The
+            pipeline's inputs have the names of the function's parameters.
+        batch_size: the pipeline's largest batch size; by default that of the examples.
+        num_threads, device_id, settings: as for :class:`~penstock.Pipeline`; the number of threads and the device are by default those of
+            the current context.
 
     Raises:
-        ValueError: the examples are of different sizes.
-        TypeError: something that is returned was not computed from the inputs by operators of dynamic mode alone.
+        ValueError: the examples have different batch sizes.
+        TypeError: a returned value was not computed from the inputs by operators of dynamic mode alone.
 
     >>> def halves(numbers):
     ...     return {"half": numbers / 2}
@@ -103,7 +104,7 @@ def pipeline(
 
 
 def _names_of(function: Callable[..., object], count: int) -> list[str]:
-    """Return the names of the function's first parameters; numbered names for those that are missing."""
+    """Return the names of the function's first parameters; missing ones are replaced by numbered names."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     names = [parameter.name for parameter in inspect.signature(function).parameters.values() if parameter.kind in kinds]
     return [*names[:count], *(f"input_{index}" for index in range(len(names), count))]
@@ -127,7 +128,7 @@ def _outputs(returned: object, loop: Loop) -> list[tuple[str | None, Reference]]
 
 
 def _renamed(node: DataNode, name: str | None) -> DataNode:
-    """Return the node, or a copy of it if it has another name."""
+    """Return a node, or a copy of it with another name."""
     if name is None or node.name == name:
         return node
     copied: DataNode = call_operator("Copy", (node,), {}, None if node.device == "cpu" else "gpu", name)

@@ -1,6 +1,5 @@
-"""The base class of tensors and batches, and the operations on them that operators carry out, such as arithmetic, casts and copies.
-
-:mod:`penstock.dynamic._syntax` implements the operations. It imports tensors and batches, so these cannot import it.
+"""The base class of tensors and batches, with the operations that are carried out by operators, such as arithmetic, casts and copies.
+:mod:`penstock.dynamic._syntax` implements these operations. It imports the modules of tensors and batches, so they cannot import it.
 """
 
 from __future__ import annotations
@@ -16,19 +15,19 @@ from penstock.dynamic._pending import Result
 from penstock.graph.syntax import UFUNCS
 
 Results: TypeAlias = "Value | tuple[Value, ...]"
-"""The result of a call: a tensor or a batch, or a tuple of several."""
+"""The result of a call: a tensor, a batch, or a tuple of several of these."""
 
 _Own = TypeVar("_Own", bound="Value")
 
 
 class Operations(Protocol):
-    """Calls operators on tensors and batches."""
+    """Runs operators on tensors and batches."""
 
     def apply(self, function: str, *operands: object) -> Value:
-        """Apply ``function``, a name in the expressions of arithmetic."""
+        """Apply ``function``, a name in arithmetic expressions."""
 
     def call(self, operator: str, operand: _Own, arguments: dict[str, object], device: object) -> _Own:
-        """Return the output of the operator with this schema: a tensor for a tensor, a batch for a batch."""
+        """Return the output of the operator with this schema name: a tensor for a tensor, and a batch for a batch."""
 
 
 _defined: list[Operations] = []
@@ -54,7 +53,7 @@ class Value:
 
     @property
     def device(self) -> Device:
-        """Where the data is, or will be."""
+        """The device on which the data are, or will be."""
         if self._device is None:
             self._device = Device.CPU if self.device_type() == "cpu" else self._gpu()
         return self._device
@@ -67,11 +66,11 @@ class Value:
         return Device("gpu")
 
     def is_external(self) -> bool:
-        """Return whether the memory is the program's, which may change it."""
+        """Return whether the data are in memory that the program may change."""
         return self._external
 
     def evaluate(self: _Own) -> _Own:
-        """Run the call that this is the result of, if that was not done before; return the same object."""
+        """Run the call that this is a result of, unless it has run already; return this object."""
         raise NotImplementedError
 
     def cpu(self: _Own) -> _Own:
@@ -83,7 +82,7 @@ class Value:
         return self.to_device(Device("gpu", index))
 
     def to_device(self: _Own, device: DeviceLike, force_copy: bool = False) -> _Own:
-        """Return the same data on a device: the same object if it is there already, unless ``force_copy``."""
+        """Return the same data on a device: this object if the data are there already, unless ``force_copy`` is set."""
         target = as_device(unmarked(device))
         assert target is not None, "a device is given"
         if target == self.device and not force_copy:
@@ -91,7 +90,7 @@ class Value:
         return operations().call("Copy", self, {}, target)
 
     def _arithmetic(self: _Own, function: str, *operands: object) -> _Own:
-        """Return a batch if one of the operands is one, which annotations do not say, and else a tensor."""
+        """Return a batch if an operand is a batch, which annotations do not express; otherwise a tensor."""
         return cast(_Own, operations().apply(function, *operands))
 
     def __add__(self: _Own, other: object) -> _Own:
@@ -196,11 +195,11 @@ class Value:
     def __rrshift__(self: _Own, other: object) -> _Own:
         return self._arithmetic("rshift", other, self)
 
-    # Unhashable, as comparison returns tensors.
+    # Not hashable, as comparison returns tensors.
     __hash__ = None  # type: ignore[assignment]
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **options: object) -> Value:
-        """Apply numpy's operators on arrays and these as those of dynamic mode."""
+        """Apply operators of NumPy on arrays and tensors or batches as those of dynamic mode."""
         if method != "__call__" or options or function not in UFUNCS:
             return NotImplemented
         return operations().apply(UFUNCS[function], *inputs)

@@ -1,4 +1,4 @@
-"""The states of readers and generators, from which a program continues: ``Checkpoint``."""
+"""``Checkpoint``: the states of readers and generators, from which a program can continue."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Mathematical functions of tensors and batches: ``math.sqrt(tensor)``, ``math.clamp(batch, 0, 255)``.
 
-They are the functions of :mod:`penstock.math`, with the same types of results.
+They are the functions of :mod:`penstock.math`, with the same result types.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _function(name: str) -> Callable[..., Value]:
 
 globals().update({name: _function(name) for name in __all__})
 
-if not TYPE_CHECKING:  # Not for type checkers, which see the names above.
+if not TYPE_CHECKING:  # not for type checkers, which see the names above
 
     def __getattr__(name: str) -> NoReturn:
         raise no_such_attribute(__name__, name, globals())

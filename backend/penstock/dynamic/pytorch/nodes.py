@@ -1,4 +1,4 @@
-"""Nodes of TorchData's graphs: readers, functions of batches, and the way to PyTorch. Needs ``torchdata``.
+"""Nodes for TorchData: readers, functions on batches, and conversion to PyTorch. Requires ``torchdata``.
 
 node = Reader(dynamic.readers.File, batch_size=32, file_root="images")
 node = DictMapper(node, lambda encoded: dynamic.resize(dynamic.decoders.image(encoded), size=[224, 224]))
@@ -25,16 +25,16 @@ Values = Mapping[str, Tensor | Batch]
 
 
 class Reader(torchdata.nodes.BaseNode):  # type: ignore[misc]  # it has no types
-    """A reader, as a node of dictionaries.
+    """A node that reads a data set and returns dictionaries.
 
     Args:
         reader_type: a class of ``dynamic.readers``.
-        batch_size: the batches' batch size; None: single samples.
-        output_names: the keys; by default ``data`` and ``label``, for readers of two outputs.
+        batch_size: the batch size; None: single samples.
+        output_names: the keys of the dictionaries; by default ``data`` and ``label``, for readers with two outputs.
         arguments: the reader's arguments.
 
     Raises:
-        ValueError: the reader has another number of outputs.
+        ValueError: the number of names differs from the reader's number of outputs.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Reader(torchdata.nodes.BaseNode):  # type: ignore[misc]  # it has no types
         self._epoch: Iterator[tuple[Tensor | Batch, ...]] | None = None
 
     def next(self) -> dict[str, Tensor | Batch]:
-        """Return the next step; RuntimeError before :meth:`reset`."""
+        """Return the next step; raise RuntimeError if :meth:`reset` was not called."""
         if self._epoch is None:
             raise RuntimeError("A node begins with `reset`, which was not called")
         return dict(zip(self._names, next(self._epoch)))
@@ -70,16 +70,16 @@ class Reader(torchdata.nodes.BaseNode):  # type: ignore[misc]  # it has no types
         self._epoch = self._reader.next_epoch(self._batch_size)
 
     def get_state(self) -> dict[str, object]:
-        """Return nothing: nodes have no state."""
+        """Return an empty dictionary, as nodes have no state."""
         return {}
 
     def get_metadata(self) -> _readers.ReaderMeta:
-        """Return the sharding of the reader's samples."""
+        """Return how the reader's samples are divided among shards."""
         return self._reader.get_metadata()
 
 
 class _Following(torchdata.nodes.BaseNode):  # type: ignore[misc]
-    """A node after another one."""
+    """Base class of nodes that follow another node."""
 
     def __init__(self, source: torchdata.nodes.BaseNode) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class _Following(torchdata.nodes.BaseNode):  # type: ignore[misc]
         self._source.reset(initial_state)
 
     def get_state(self) -> dict[str, object]:
-        """Return nothing: nodes have no state."""
+        """Return an empty dictionary, as nodes have no state."""
         return {}
 
 
@@ -99,9 +99,9 @@ class DictMapper(_Following):
     """Applies a function to one value of each dictionary.
 
     Args:
-        source: a node of dictionaries.
-        map_fn: a function from a tensor or batch to another one.
-        key: the key of the value.
+        source: a node that returns dictionaries.
+        map_fn: a function that takes a tensor or batch, and returns another one.
+        key: the key of the value in the dictionaries.
     """
 
     def __init__(
@@ -118,11 +118,11 @@ class DictMapper(_Following):
 
 
 class ToTorch(_Following):
-    """Tuples of tensors of PyTorch, from dictionaries. If some values are on a GPU, the others are copied there.
+    """Converts dictionaries to tuples of PyTorch tensors. If some values are on a GPU, the others are copied there.
 
     Args:
-        source: a node of dictionaries.
-        output_stream: the CUDA stream on which they will be used; by default the current one.
+        source: a node that returns dictionaries.
+        output_stream: the CUDA stream on which the tensors will be used; by default the current one.
     """
 
     def __init__(self, source: torchdata.nodes.BaseNode, output_stream: object = None) -> None:
@@ -137,7 +137,7 @@ class ToTorch(_Following):
             self._on_stream = torch.cuda.stream(output_stream)
 
     def next(self) -> tuple[torch.Tensor, ...]:
-        """Return the next tuple; ValueError if its values are on several GPUs."""
+        """Return the next tuple; raise ValueError if its values are on several GPUs."""
         values: Values = self._source.next()
         devices = {value.device for value in values.values() if value.device.device_type == "gpu"}
         if len(devices) > 1:
