@@ -1,6 +1,5 @@
-"""Operators: declaration, arguments, registry, base classes.
-
-This package knows no concrete operator.
+"""Declarations, arguments, registry and base classes of operators.
+This package does not depend on any concrete operator.
 """
 
 from penstock.schema.arguments import Argument, Deprecation

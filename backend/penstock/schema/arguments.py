@@ -35,7 +35,7 @@ def _to_int(value: Any) -> int:
 
 
 def _to_bool(value: object) -> bool:
-    # DALI's enumeration values are all truthy, even the one with number 0.
+    # DALI's enumeration members are all truthy, even the one with the number 0.
     return isinstance(value, Enum) or bool(value)
 
 
@@ -73,12 +73,12 @@ def _as_is(value: object) -> object:
 
 @dataclass(frozen=True)
 class ArgumentType:
-    """How one kind of argument is converted, saved, and read from a tensor.
+    """How arguments of one type are converted, saved, and read from tensors.
 
     Attributes:
-        convert: converts the user's value to the operator's (one element for lists).
+        convert: function that converts the user's value, or one element of a list, to the operator's value.
         wire: the type's name in the DALI wire format.
-        tensor_dtype: the only dtype of tensors for this argument; None if tensors are not accepted.
+        tensor_dtype: the only accepted dtype of tensors; None if tensors are not accepted.
     """
 
     convert: Callable[[Any], Any]
@@ -105,13 +105,13 @@ _SCALARS: dict[str, ArgumentType] = {
 
 @dataclass(frozen=True)
 class Deprecation:
-    """How an argument was deprecated: renamed, or without effect.
+    """How an argument was deprecated: whether it was renamed, or has no effect.
 
     Attributes:
         since: the DALI version that deprecated it.
-        renamed_to: its new name.
-        removed: accepted with a warning, and ignored.
-        instead: an argument with another meaning to use instead.
+        renamed_to: the argument's new name.
+        removed: whether the argument is accepted with a warning, and ignored.
+        instead: another argument, with a different meaning, that is to be used in its place.
     """
 
     since: str = ""
@@ -125,28 +125,28 @@ class Argument:
     """One argument of an operator.
 
     Args:
-        name: the name that users write.
+        name: the argument's name for users.
         type: ``bool``, ``int32``, ``uint32``, ``int64``, ``float``, ``string``, ``layout``, ``DALIDataType``,
-            ``DALIImageType``, ``DALIInterpType``, ``object``; followed by ``[]``, a list of those.
-        default: the default value; ``None``: absent unless set.
-        required: whether it must be passed.
-        tensor: whether it may be computed in the graph, per sample.
-        per_frame: a tensor with a leading F dimension has one value for each frame of a sequence.
-        deprecated: the message for users, if it is deprecated.
-        hidden: not shown in signatures.
-        apart: whether it is stored outside of the operator's arguments, as the user's function is, which cannot be saved.
+            ``DALIImageType``, ``DALIInterpType``, ``object``; or one of these followed by ``[]``, for a list.
+        default: the default value; ``None``: the argument is absent unless set.
+        required: whether the argument must be passed.
+        tensor: whether the argument may be computed in the graph, with a value for each sample.
+        per_frame: whether a tensor with a leading F dimension has one value for each frame of a sequence.
+        deprecated: how the argument was deprecated; None: it is not.
+        hidden: whether signatures omit the argument.
+        apart: whether the argument is stored outside of the operator's arguments, like the user's function, which cannot be saved.
             Signatures show it.
-        zero_dimensional: tensors must have no dimensions; otherwise one element in any shape is accepted.
-        matrix: tensors for a list may have more than one dimension.
-        uniform: tensors for a list must have the same number of values in every sample of a batch.
-        any_integer: tensors may be of any integer type, not only of the argument's.
-        with_bfloat16: it is a type that may be BFLOAT16.
-        path: it names files or folders, which a confined pipeline checks before opening them.
+        zero_dimensional: whether tensors must have no dimensions; otherwise, one element in any shape is accepted.
+        matrix: whether tensors for a list may have more than one dimension.
+        uniform: whether tensors for a list must have the same number of values in all samples of a batch.
+        any_integer: whether tensors may have any integer type, not only the argument's.
+        with_bfloat16: whether the argument is a type that may be BFLOAT16.
+        path: whether the argument names files or folders; a confined pipeline checks these before opening them.
         choices: the possible values, if there are few.
         example: a valid value for sweeps and documentation, if type and default do not suggest one.
-        tensor_example: an example value computed in the graph, if its shape differs from the constant's.
-        exempt: the reason why sweeps do not set it.
-        doc: the description: its effect, units and accepted values.
+        tensor_example: an example of a value that is computed in the graph, if its shape differs from the constant's.
+        exempt: the reason why sweeps do not set the argument.
+        doc: the description: the argument's effect, units and accepted values.
     """
 
     name: str
@@ -179,10 +179,10 @@ class Argument:
         return _SCALARS[self.type.removesuffix("[]")]
 
     def convert(self, value: Any) -> Any:
-        """Convert the user's value to the operator's.
+        """Convert the user's value to the operator's value.
 
         Raises:
-            TypeError, ValueError, OverflowError: the value cannot be converted; the message says what is expected.
+            TypeError, ValueError, OverflowError: the value cannot be converted; the message says what was expected.
             RuntimeError: the value is an empty list, and the argument is not a list.
         """
         if isinstance(value, ScalarConstant):
@@ -209,12 +209,12 @@ class Argument:
         try:
             return self.element.convert(value)
         except (TypeError, ValueError, OverflowError) as error:
-            # Subclasses, such as UnicodeDecodeError, have other constructors.
+            # Subclasses, such as UnicodeDecodeError, have other constructors, so raise the base class.
             kind = next(kind for kind in (TypeError, OverflowError, ValueError) if isinstance(error, kind))
             raise kind(f"Argument '{self.name}' expects {self.describe_type()}, got {value!r}: {error}") from error
 
     def deprecation_text(self) -> str:
-        """Return the text of a deprecated argument's warning; empty if that needs the operator's name."""
+        """Return the warning for a deprecated argument; empty if the text depends on the operator's name."""
         if self.deprecated is None or not (self.deprecated.removed or self.deprecated.renamed_to):
             return ""
         if self.deprecated.renamed_to:
@@ -225,7 +225,7 @@ class Argument:
         return f"The argument `{self.name}` is no longer used and will be removed in a future release."
 
     def python_type(self) -> str:
-        """Return its type in Python's words: ``float or list of float``."""
+        """Return the argument's type in Python's terms: ``float or list of float``."""
         element = self.type.removesuffix("[]")
         word = {"int32": "int", "int64": "int", "uint32": "int", "string": "str", "layout": "str"}.get(element, element)
         return f"{word} or list of {word}" if self.is_list else word
@@ -249,7 +249,7 @@ class Argument:
             )
 
     def check_tensor(self, shape: tuple[int, ...], dtype: DALIDataType, stored: np.dtype) -> None:
-        """Raise TypeError or ValueError unless a sample of this shape and type suits this argument; ``stored``: its type in numpy."""
+        """Raise TypeError or ValueError unless a sample of this shape and type suits this argument; ``stored``: its NumPy dtype."""
         wanted = self.element.tensor_dtype
         if wanted is not None and dtype is not wanted and not (self.any_integer and stored.kind in "iu"):
             raise TypeError(
@@ -263,7 +263,7 @@ class Argument:
             )
 
     def from_tensor(self, value: np.ndarray, dtype: DALIDataType) -> Any:
-        """Return one sample of a tensor for this argument, with elements of ``dtype``, as the operator sees it."""
+        """Return the operator's value of this argument for one sample of a tensor; ``dtype``: the type of the tensor's elements."""
         self.check_tensor(value.shape, dtype, value.dtype)
         if self.is_list:
             return value.tolist() if value.ndim == 1 else value.reshape(-1).tolist()

@@ -1,4 +1,4 @@
-"""The operators as users look them up: by family, with their purpose and devices."""
+"""Lists operators as users look them up: by family, with purpose and devices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GpuSupport: TypeAlias = Literal["", "by host", "kernels"]
 
 
 def public_operators() -> list[tuple[str, Schema]]:
-    """Return the family and schema of each public operator, sorted by family, then by name in ``fn``."""
+    """Return the family and the schema of each public operator, sorted by family, then by name in ``fn``."""
     return sorted(_public(), key=lambda entry: (entry[0], entry[1].fn_path))
 
 
@@ -25,7 +25,7 @@ def _public() -> Iterator[tuple[str, Schema]]:
 
 
 def family(schema: Schema) -> str:
-    """Return the package that declares the operator; for operators from elsewhere, the module."""
+    """Return the package that declares an operator; for operators of other distributions, the module."""
     module = operator_class(schema.name).__module__
     return module.split(".")[2] if module.startswith("penstock.operators.") else module
 
@@ -39,10 +39,10 @@ def gpu_support(schema: Schema) -> GpuSupport:
 
 
 def description(schema: Schema) -> str:
-    """Return the docstring of its class."""
+    """Return the docstring of the operator's class."""
     return inspect.cleandoc(operator_class(schema.name).__doc__ or schema.name)
 
 
 def summary(schema: Schema) -> str:
-    """Return the first line of its description."""
+    """Return the first line of the operator's description."""
     return description(schema).partition("\n")[0]

@@ -21,12 +21,12 @@ class Input:
 
     Args:
         name: the name in the documentation.
-        layouts: the layouts it accepts; empty: any. Data without a layout takes the first of matching rank.
-        device: ``""``: the operator's; ``"cpu"``: always on the CPU; ``"any"``: on either device; ``"match_or_cpu"``: a
-            GPU operator also takes a CPU input.
+        layouts: the accepted layouts; empty: any. Data without a layout get the first one with the same number of dimensions.
+        device: where the input must be: ``""``: on the operator's device; ``"cpu"``: always on the CPU; ``"any"``: on either device;
+            ``"match_or_cpu"``: on the operator's device, or on the CPU.
         doc: the description, with shape and dtype.
-        path: whether it names files or folders.
-        example: makes samples for sweeps and documentation.
+        path: whether the input names files or folders.
+        example: function that makes samples for sweeps and documentation.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Alias:
 
 
 _WORD_STARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[a-z][0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-# Terms spelled in mixed case.
+# Terms in mixed case that become one word.
 _ONE_WORD = {"b_box": "bbox", "tf_record": "tfrecord", "mx_net": "mxnet", "web_dataset": "webdataset"}
 
 
@@ -79,44 +79,42 @@ class Schema:
     """The declaration of an operator.
 
     Args:
-        name: the name in files, ``__`` between modules: ``decoders__Image``, ``Resize``.
-        devices: the devices that it runs on, of ``cpu``, ``gpu`` and ``mixed`` (input on the CPU, output on the GPU).
-        inputs: the positional inputs in order; those past ``min_inputs`` are optional.
-        min_inputs: default: all of ``inputs``.
-        variadic: accepts further inputs like the last one.
-        max_inputs: the largest number of inputs, if it is variadic.
-        arguments: its specific arguments; those that every operator accepts are added.
-        outputs: the number of outputs, or a function from the operator's arguments to it.
-        output_per_input: whether it has an output for each input, in addition to those that ``outputs`` counts.
-        host_outputs: the numbers of the outputs that are on the CPU even if the operator runs on a GPU, because their values
-            are computed and needed there.
-        sequences: a leading F dimension is unfolded, so that the operator sees frames.
-        volumetric: accepts volumes (a D dimension).
-        random: draws random numbers and takes a seed.
-        stateful: whether its results depend on earlier runs, so that its state is part of checkpoints.
-        no_prune: whether it has side effects, so that it stays even if no output depends on it.
-        hidden: not part of the documentation.
-        constant: without inputs, and with constant arguments, it returns the same tensor for every sample of every
-            batch.
-        fuses: the names of possible operators for each step of the chain that a fused operator replaces; empty if its
-            class decides which operators can join (``FusedOperator.joins``).
-        fused_by: the name of the pass that inserts it.
-        merges: joins the parts of a batch that a conditional has split.
-        batchwise: a sample's result depends on the other samples of its batch.
-        moves_elements: it moves elements without computing with them, so that they may be of types that numpy lacks.
-        aliases: other names that mean this operator.
+        name: the name in files, with ``__`` after each module: ``decoders__Image``, ``Resize``.
+        devices: the devices on which the operator runs: ``cpu``, ``gpu`` or ``mixed`` (input on the CPU, output on the GPU).
+        inputs: the positional inputs in order; those after the first ``min_inputs`` are optional.
+        min_inputs: the smallest number of inputs; by default, the number of ``inputs``.
+        variadic: whether further inputs like the last one are accepted.
+        max_inputs: the largest number of inputs of a variadic operator.
+        arguments: the operator's specific arguments; the arguments that every operator accepts are added.
+        outputs: the number of outputs, or a function that returns it for the operator's arguments.
+        output_per_input: whether there is an output for each input, in addition to those that ``outputs`` counts.
+        host_outputs: the numbers of the outputs that are on the CPU even if the operator runs on a GPU, because their values are computed
+            and needed there.
+        sequences: whether a leading F dimension is unfolded, so that the operator sees frames.
+        volumetric: whether volumes (with a D dimension) are accepted.
+        random: whether the operator draws random numbers and accepts a seed.
+        stateful: whether results depend on earlier runs, so that the operator's state is part of checkpoints.
+        no_prune: whether the operator has side effects, so that it stays even if no output depends on it.
+        hidden: whether the documentation omits the operator.
+        constant: whether the operator, without inputs and with constant arguments, returns the same tensor for every sample of every batch.
+        fuses: for a fused operator, the names of possible operators for each step of the chain that it replaces; empty if the class decides
+            which operators can join (``FusedOperator.joins``).
+        fused_by: the name of the pass that inserts a fused operator.
+        merges: whether the operator joins the parts of a batch that a conditional has split.
+        batchwise: whether a sample's result depends on the other samples of the batch.
+        moves_elements: whether elements are moved without computing with them, so that they may have types that NumPy lacks.
+        aliases: other names of this operator.
         fn: the path in ``fn``; None: derived from the name.
-        deprecated_since: the DALI version that deprecated it, or empty.
+        deprecated_since: the DALI version that deprecated the operator, or empty.
         deprecated_in_favor_of: the operator to use instead, if there is one.
         deprecation_note: further advice.
-        needs: libraries without which it cannot run on the CPU.
-        absent: why no pipeline can be built with it, and what to use instead; for DALI's operators that need more than
-            CUDA.
+        needs: the libraries without which the operator cannot run on the CPU.
+        absent: why no pipeline can be built with the operator, and what to use instead; for DALI's operators that need more than CUDA.
         equivalents: equivalent functions in other libraries.
-        examples: calls for sweeps and documentation, the simplest first; by default one with the required arguments.
-        shown: calls that the documentation draws, large enough to see something; by default the first of the examples.
-        exempt: the guarantees that it does not give, each with the reason.
-        unswept: why its calls cannot be generated: sweeps skip it, and separate tests cover it.
+        examples: calls for sweeps and documentation, the simplest first; by default, one with the required arguments.
+        shown: calls that the documentation illustrates, with data large enough to see something; by default, the first of ``examples``.
+        exempt: the guarantees that the operator does not give, each with the reason.
+        unswept: why calls of the operator cannot be generated; if set, sweeps skip it, and separate tests must cover it.
     """
 
     name: str
@@ -156,17 +154,17 @@ class Schema:
 
     @cached_property
     def path_arguments(self) -> tuple[str, ...]:
-        """Names of the arguments that name files or folders."""
+        """The names of the arguments that name files or folders."""
         return tuple(name for name, argument in self.all_arguments.items() if argument.path)
 
     @property
     def touches_files(self) -> bool:
-        """Whether its results depend on files that its arguments or inputs name."""
+        """Whether results depend on files that arguments or inputs name."""
         return bool(self.path_arguments) or any(declared_input.path for declared_input in self.inputs)
 
     @cached_property
     def all_arguments(self) -> dict[str, Argument]:
-        """Every accepted argument by name, in alphabetical order."""
+        """All accepted arguments by name, in alphabetical order."""
         arguments = {a.name: a for a in common_arguments(self.random)}
         if self.random:
             arguments["_random_state"] = Argument(
@@ -181,7 +179,7 @@ class Schema:
 
     @property
     def is_unlisted(self) -> bool:
-        """Whether `fn` and `ops` also list it in a module `hidden`: deprecated or undocumented operators."""
+        """Whether `fn` and `ops` also list the operator in a module `hidden`; this applies to deprecated and undocumented operators."""
         return self.hidden or bool(self.deprecated_since)
 
     @cached_property
@@ -194,7 +192,7 @@ class Schema:
 
     @cached_property
     def class_name(self) -> str:
-        """The name of the class in ``ops``."""
+        """The name of the operator's class in ``ops``."""
         if self.name.startswith("_"):
             head, _, tail = self.name[1:].rpartition("__")
             return tail if head else self.name
@@ -202,16 +200,16 @@ class Schema:
 
     @cached_property
     def class_path(self) -> str:
-        """The dotted path in ``ops``."""
+        """The dotted path of the operator's class in ``ops``."""
         return ".".join((*self.module, self.class_name))
 
     @cached_property
     def fn_path(self) -> str:
-        """The dotted path in ``fn``."""
+        """The dotted path of the operator's function in ``fn``."""
         return self.fn or ".".join((*self.module, snake_case(self.class_name)))
 
     def unknown_argument(self, name: str) -> KeyError:
-        """Return the error about an argument that the operator does not have."""
+        """Return the error for an argument that the operator does not have."""
         near = did_you_mean(name, self.all_arguments)
         return KeyError(f'Argument "{name}" is not defined for operator "{self.name}".{near}')
 
@@ -224,10 +222,10 @@ class Schema:
         return self.max_inputs if self.variadic else len(self.inputs)
 
     def fitting_layout(self, index: int, layout: str, ndim: int) -> str:
-        """Return the layout of an input; for data without one (``""``), the first declared layout of its rank.
+        """Return the layout of an input; for data without a layout (``""``), the first declared one with ``ndim`` dimensions.
 
         Raises:
-            ValueError: the operator does not accept the layout or the rank.
+            ValueError: the operator does not accept the layout or the number of dimensions.
         """
         declared = self.input(index).layouts
         if not declared or layout in declared:
@@ -249,5 +247,5 @@ class Schema:
         return inputs if self.output_per_input else self.outputs
 
     def output_device(self, device: str, index: int) -> str:
-        """Return the device of an output, ``cpu`` or ``gpu``, of the operator on a device."""
+        """Return the device of an output, ``cpu`` or ``gpu``, if the operator runs on ``device``."""
         return "cpu" if device == "cpu" or index in self.host_outputs else "gpu"

@@ -1,4 +1,4 @@
-"""Signatures and docstrings, derived from declarations."""
+"""Signatures and docstrings that are derived from declarations."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 @dataclass(frozen=True, eq=False)
 class MemberDefault:
-    """A member of an enumeration as a default in a signature, where it is shown as users write it: ``DALIDataType.FLOAT``.
+    """A default in a signature that is a member of an enumeration, shown as users write it: ``DALIDataType.FLOAT``.
 
-    Equals the member.
+    It is equal to the member.
     """
 
     member: NamedEnum
@@ -33,7 +33,7 @@ class MemberDefault:
 
 
 def shown_arguments(schema: Schema) -> list[Argument]:
-    """Return the documented arguments, required ones first."""
+    """Return the documented arguments of an operator, the required ones first."""
     shown = [a for a in schema.all_arguments.values() if not a.hidden and not a.name.startswith("_")]
     return sorted(shown, key=lambda a: not a.required)
 
@@ -48,22 +48,22 @@ def _annotation(argument: Argument) -> str:
 
 
 def signature(schema: Schema) -> inspect.Signature:
-    """Return the signature of the operator's function: ``device`` and ``name``, then its arguments, without deprecated ones."""
+    """Return the signature of the operator's function: ``device`` and ``name``, then the arguments that are not deprecated."""
     return inspect.Signature([*_input_parameters(schema), *_keyword_parameters(schema, required=True)])
 
 
 def constructor_signature(schema: Schema) -> inspect.Signature:
-    """Return the signature of the operator's class: no argument is required, as the call may provide it."""
+    """Return the signature of the operator's class. No argument is required, as calls of an instance may provide it."""
     return inspect.Signature(_keyword_parameters(schema, required=False))
 
 
 def call_signature(schema: Schema) -> inspect.Signature:
-    """Return the signature of calling an instance: the arguments that the constructor did not get."""
+    """Return the signature of calling an instance of the operator's class: the arguments that the constructor did not get."""
     return inspect.Signature([*_input_parameters(schema), *_keyword_parameters(schema, required=False)])
 
 
 def with_self(signature: inspect.Signature) -> inspect.Signature:
-    """Return the signature of a method."""
+    """Return the signature with a first parameter ``self``."""
     self_parameter = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     return signature.replace(parameters=[self_parameter, *signature.parameters.values()])
 
@@ -81,7 +81,7 @@ def _input_parameters(schema: Schema) -> list[inspect.Parameter]:
 
 
 def _keyword_parameters(schema: Schema, required: bool) -> list[inspect.Parameter]:
-    """Return the parameters ``device``, ``name`` and every argument; ``required``: required arguments have no default."""
+    """Return the parameters ``device``, ``name`` and all arguments; ``required``: whether required arguments have no default."""
     parameters = [
         inspect.Parameter(name, _KEYWORD, default=None, annotation="str | None") for name in ("device", "name")
     ]
@@ -99,12 +99,12 @@ def _shown_default(value: object) -> object:
         return MemberDefault(value)
     if isinstance(value, list):
         return [_shown_default(item) for item in value]
-    # With DALI's number of decimals, as for 4/3.
+    # Rounded to DALI's number of decimals, which matters for numbers such as 4/3.
     return float(f"{value:.6f}") if isinstance(value, float) and not value.is_integer() else value
 
 
 def docstring(schema: Schema) -> str:
-    """Return a description of the operator, its devices, inputs and arguments."""
+    """Return a description of the operator, with its devices, inputs and arguments."""
     lines = [description(schema), "", f"Runs on: {', '.join(schema.devices)}."]
     if schema.sequences:
         lines.append("Sequences (a leading F dimension) are processed frame by frame.")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class EarlyStart(NamedTuple):
-    """Hints of an operator that started a batch early, from which the runtime schedules the next batches.
+    """Hints from an operator that started a batch early, for the runtime to schedule the next batches.
 
     Attributes:
         batches_ahead: how many batches beyond the prefetch depth are worth starting early.
@@ -18,5 +18,5 @@ class EarlyStart(NamedTuple):
     occupies_host: bool = False
 
     def joined(self, other: EarlyStart) -> EarlyStart:
-        """Combine the hints of two operators of a pipeline."""
+        """Combine the hints of two operators of the same pipeline."""
         return EarlyStart(max(self.batches_ahead, other.batches_ahead), self.occupies_host or other.occupies_host)

@@ -1,4 +1,4 @@
-"""The base of elementwise operators, whose CPU and GPU kernels read one record of parameters for each sample."""
+"""The base class of elementwise operators whose CPU and GPU kernels read a record of parameters for each sample."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class ElementOperator(PointwiseOperator[None, np.ndarray, RecordRows]):
     It keeps shape, type and layout of its input.
 
     Attributes:
-        types: the types of elements that are accepted.
-        record: declares the record's fields, once for the array, the CPU's kernel and the GPU's.
-        cpu: the CPU's kernel. Its parameters are a pointer to the record, the addresses of the elements to read and to write, their
-            number, and a value of the input's and of the output's type (:mod:`penstock.kernels.cpu.parts`).
-        cuda: the GPU's kernel: C++ statements that return a ``Result`` computed from ``value`` and ``record``.
+        types: the accepted types of elements.
+        record: the class that declares the record's fields, for the array as well as for both kernels.
+        cpu: the CPU kernel. Its parameters are a pointer to the record, the addresses of the elements to read and to write, their number,
+            and a value of the input's and of the output's type (:mod:`penstock.kernels.cpu.parts`).
+        cuda: the body of the GPU kernel: C++ statements that return a ``Result`` computed from ``value`` and ``record``.
     """
 
     types: ClassVar[tuple[DALIDataType, ...]]
@@ -59,7 +59,7 @@ class ElementOperator(PointwiseOperator[None, np.ndarray, RecordRows]):
     repeats_plans = True
 
     def fill(self, samples: Samples[None, np.ndarray, RecordRows], records: np.ndarray) -> None:
-        """Fill in the records of samples, which are zeroed, from their arguments.
+        """Fill in the records of samples from their arguments; all records are zeros at first.
 
         Raises:
             ValueError: an argument is out of range.

@@ -1,4 +1,4 @@
-"""Equivalents of an operator in other libraries."""
+"""Equivalents of operators in other libraries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Equivalent:
 
     Args:
         name: the qualified name: ``torchvision.transforms.v2.Resize``, ``PIL.Image.Image.resize``, ``cv2.resize``.
-        differs: differences to mind when porting; empty if results agree.
+        differs: differences that matter when porting a program; empty if results agree.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Example data for operators: the samples and arguments with which sweeps and documentation call them.
+"""Example data for operators: the samples and arguments with which sweeps and documentation call operators.
 
 Samples are synthetic, of different extents, and deterministic.
 """
@@ -14,29 +14,29 @@ from typing import Literal
 import numpy as np
 
 Promise = Literal["batch", "devices", "empty batch", "isolation", "sequences", "saving", "tensor arguments"]
-"""The guarantees of every operator, unless its schema's ``exempt`` gives a reason why not:
+"""The guarantees that every operator gives, unless its schema's ``exempt`` states a reason why it does not:
 
-- ``batch``: a batch gives the same results as its samples one by one;
+- ``batch``: a batch gives the same results as its samples do one by one;
 - ``devices``: CPU and GPU agree;
 - ``empty batch``: an empty batch gives an empty batch;
 - ``isolation``: a failing sample does not affect the others;
-- ``sequences``: a sequence gives the same results as its frames;
+- ``sequences``: a sequence gives the same results as its frames do;
 - ``saving``: a pipeline gives the same results after saving and loading, in either format;
 - ``tensor arguments``: an argument computed in the graph means the same as the constant.
 """
 
-# Extents of the first samples by the dimension's letter: all different, and even, as Bayer mosaics need.
+# Extents of the first samples, by the letter of the dimension: all different, and even where Bayer mosaics need that.
 _EXTENTS = {"F": (2, 3, 2), "D": (4, 3, 5), "H": (16, 24, 20), "W": (24, 18, 30), "C": (3, 3, 3)}
 
 
 @dataclass(frozen=True)
 class ExampleSamples:
-    """Samples for an input.
+    """Example samples for an input.
 
     Attributes:
-        make: makes the sample of an index.
+        make: function that makes the sample with a given index.
         layout: the layout of all samples.
-        bad: a sample that the operator rejects, if any.
+        bad: a sample that the operator rejects, or None.
     """
 
     make: Callable[[int], np.ndarray]
@@ -44,12 +44,12 @@ class ExampleSamples:
     bad: np.ndarray | None = None
 
     def with_bad_sample(self, index: int) -> ExampleSamples:
-        """Return the same samples with a bad one at ``index``, if there is one."""
+        """Return the same samples with the bad sample at ``index``, if there is one."""
         bad = self.bad
         return self if bad is None else replace(self, make=lambda i: bad if i == index else self.make(i))
 
     def sequences(self) -> ExampleSamples:
-        """Return sequences of two frames: each sample, and the sample upside down."""
+        """Return sequences of two frames: each sample, followed by the same sample upside down."""
 
         def make(index: int) -> np.ndarray:
             first = self.make(index)
@@ -63,11 +63,11 @@ class ExampleSamples:
 
 
 MakeSamples = Callable[[str], ExampleSamples]
-"""Makes the samples of an input in one of its layouts; the argument is empty for inputs of any layout."""
+"""A function that makes the samples of an input; its argument is one of the input's layouts, or empty if the input accepts any."""
 
 
 def pictures(layout: str = "", **extents: tuple[int, ...]) -> ExampleSamples:
-    """Return smooth images with some noise, or volumes or sequences of them, uint8; ``extents``: by the layout's letters."""
+    """Make smooth images with some noise, or volumes or sequences of them, uint8; ``extents``: the extents for letters of the layout."""
     layout = layout.replace("*", "") or "HWC"
     sizes = _EXTENTS | extents
 
@@ -89,7 +89,7 @@ def random_arrays(
     high: float = 1,
     layout: str = "",
 ) -> MakeSamples:
-    """Return uniform random numbers; the samples cycle through the shapes."""
+    """Return a function that makes samples of uniform random numbers; samples cycle through the shapes."""
 
     def make(index: int) -> np.ndarray:
         shape = shapes[index % len(shapes)]
@@ -99,13 +99,13 @@ def random_arrays(
 
 
 def fixed_arrays(*samples: object, dtype: type[np.generic] = np.float32, layout: str = "") -> MakeSamples:
-    """Return an example that cycles through these arrays."""
+    """Return a function that makes samples which cycle through these arrays."""
     arrays = [np.array(sample, dtype) for sample in samples]
     return lambda _: ExampleSamples(lambda index: arrays[index % len(arrays)].copy(), layout)
 
 
 def signals(layout: str = "") -> ExampleSamples:
-    """Return sounds of different lengths with rising pitch and some noise."""
+    """Make sounds of different lengths, with rising pitch and some noise."""
 
     def make(index: int) -> np.ndarray:
         count = (3000, 1100, 2048)[index % 3]
@@ -117,7 +117,7 @@ def signals(layout: str = "") -> ExampleSamples:
 
 
 def boxes(layout: str = "") -> ExampleSamples:
-    """Return boxes in fractions of an image, float of shape (n, 4): left, top, right, bottom."""
+    """Make boxes in fractions of an image, float of shape (n, 4): left, top, right, bottom."""
 
     def make(index: int) -> np.ndarray:
         rng = np.random.default_rng(index)
@@ -128,7 +128,7 @@ def boxes(layout: str = "") -> ExampleSamples:
 
 
 def photos(layout: str = "") -> ExampleSamples:
-    """Return RGB pictures, 160x240; the documentation shows real photographs instead."""
+    """Make RGB pictures of 160x240 pixels; the documentation shows real photographs in place of them."""
     return ExampleSamples(_photo, "HWC")
 
 
@@ -137,7 +137,7 @@ def _photo(index: int) -> np.ndarray:
 
 
 def photo_files(layout: str = "") -> ExampleSamples:
-    """Return the same pictures as encoded files."""
+    """Make encoded files of the same pictures as :func:`photos`."""
     return ExampleSamples(_photo_file)
 
 
@@ -150,7 +150,7 @@ def _photo_file(index: int) -> np.ndarray:
 
 
 def mosaics(layout: str = "") -> ExampleSamples:
-    """Return the same pictures as Bayer mosaics: red, green or blue for each pixel, in the pattern RGGB."""
+    """Make Bayer mosaics of the same pictures as :func:`photos`: red, green or blue for each pixel, in the pattern RGGB."""
     return ExampleSamples(_mosaic, "HW")
 
 
@@ -167,7 +167,7 @@ def mosaic_of(photo: np.ndarray) -> np.ndarray:
 
 
 def sounds(layout: str = "") -> ExampleSamples:
-    """Return half a second of sound at 16 kHz: two notes with overtones, each fading out."""
+    """Make half a second of sound at 16 kHz: two notes with overtones, each of which fades out."""
 
     def make(index: int) -> np.ndarray:
         times = np.arange(8000) / 16000
@@ -181,7 +181,7 @@ def sounds(layout: str = "") -> ExampleSamples:
 
 
 def spectrograms(layout: str = "") -> ExampleSamples:
-    """Return power spectrograms of the same sounds, with 257 frequencies."""
+    """Make power spectrograms of the same sounds as :func:`sounds`, with 257 frequencies."""
 
     def make(index: int) -> np.ndarray:
         frames = np.lib.stride_tricks.sliding_window_view(sounds().make(index), 512)[::128]
@@ -191,7 +191,7 @@ def spectrograms(layout: str = "") -> ExampleSamples:
 
 
 def decibels(layout: str = "") -> ExampleSamples:
-    """Return the same spectrograms in decibels."""
+    """Make the same spectrograms as :func:`spectrograms`, in decibels."""
 
     def make(index: int) -> np.ndarray:
         levels: np.ndarray = 10 * np.log10(np.maximum(spectrograms().make(index), 1e-8))
@@ -202,13 +202,13 @@ def decibels(layout: str = "") -> ExampleSamples:
 
 @dataclass(frozen=True)
 class Example:
-    """A valid call.
+    """A valid call of an operator.
 
     Args:
-        arguments: constant arguments; missing required ones get the example in their declaration.
-        inputs: makers of the samples of the first inputs; the others get the example in their declaration.
-        layout: the first input's layout; by default the first that it declares.
-        title: the subject of the call.
+        arguments: the constant arguments; required arguments that are missing get the example of their declaration.
+        inputs: functions that make the samples of the first inputs; further inputs get the example of their declaration.
+        layout: the layout of the first input; by default, the first layout that the input declares.
+        title: what the call shows, as a title.
     """
 
     arguments: Mapping[str, object] = field(default_factory=dict)
@@ -218,5 +218,5 @@ class Example:
 
 
 def on_photo(title: str = "", /, **arguments: object) -> Example:
-    """Return a call on a photograph, for the documentation."""
+    """Make an example that is called on a photograph, for the documentation."""
     return Example(arguments, (photos,), title=title)

@@ -1,7 +1,6 @@
-"""Operators that do the work of several in one; inserted by passes, never by users.
-
-A fused operator holds the operators it replaces. They check types and infer shapes as if they ran in turn; then
-everything is computed at once. If that is not possible, or one of them fails, they run in turn. So results and errors
+"""Fused operators, which do the work of several operators at once; passes insert them, users never do.
+ A fused operator contains the operators that it replaces, its steps. Steps check types and infer shapes as if they ran one after the other;
+then everything is computed at once. If that is not possible, or a step fails, the steps run one after the other, so that results and errors
 never change.
 """
 
@@ -25,7 +24,7 @@ from penstock.schema.workspace import Sample, SampleFailure, Workspace
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 
 ComputeSample = Callable[[Sequence[Sample]], None]
-"""Computes the last step's output of one sample, from the steps' samples."""
+"""A function that computes the output of the last step for one sample, from the sample's state in each step."""
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 
@@ -46,24 +45,26 @@ class FusedNode(Protocol):
 
 
 def fused_argument(position: int, name: str) -> str:
-    """Return the name of a fused operator's argument in the combined arguments; sorted, they are in the steps' order."""
+    """Return the name of a step's argument among the arguments of the fused operator; sorted by name, these are in the order of the
+    steps.
+    """
     return f"{position:04}:{name}"
 
 
 def split_argument(full: str) -> tuple[int, str]:
-    """Return the position and the name combined by :func:`fused_argument`."""
+    """Return the position and the name that :func:`fused_argument` has combined."""
     position, _, name = full.partition(":")
     return int(position), name
 
 
 def further_input(number: int) -> str:
-    """Return the name of a further positional input in an operator's arguments; sorted, inputs come first."""
+    """Return the name of a further positional input among an operator's arguments; sorted by name, inputs come first."""
     return f"#{number}"
 
 
 @dataclass
 class _Step(Workspace):
-    """The workspace of one of the fused operators; errors of its samples name that operator."""
+    """The workspace of one step of a fused operator; errors of its samples name that step's operator."""
 
     node: FusedNode | None = None
     further: list[object] = field(default_factory=list)
@@ -81,8 +82,8 @@ class _Route(NamedTuple):
     """The arguments of the fused operator from which a step gets its arguments and further inputs.
 
     Attributes:
-        arguments: pairs of the step's argument and the fused operator's, by name.
-        further: the fused operator's argument for each further input, in order.
+        arguments: pairs of names: of the step's argument, and of the fused operator's argument that supplies it.
+        further: the names of the fused operator's arguments that supply the further inputs, in order.
     """
 
     arguments: list[tuple[str, str]]
@@ -98,12 +99,12 @@ class FirstStepFailed(Exception):
 
 
 class ArrayOperator(Operator[State, Plan, Plans]):
-    """An operator with one input and output that, on CPU, computes from a sample's arguments and an array: a step that
-    a fused operator can run on intermediate arrays.
+    """An operator with one input and one output that, on the CPU, computes from the arguments of a sample and an array: a fused
+    operator can run it on intermediate arrays.
     """
 
     def compute_array(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
-        """Fill ``target`` from ``source``, which replaces the sample's data; they do not overlap."""
+        """Fill ``target`` from ``source``, which is used in place of the sample's data; the two arrays do not overlap."""
         raise NotImplementedError(f"{type(self).__name__} computes from the sample's own data only")
 
     def compute(self, sample: Sample) -> None:
@@ -111,20 +112,20 @@ class ArrayOperator(Operator[State, Plan, Plans]):
 
 
 class FusedOperator(Operator):
-    """The base of fused operators.
+    """Base class of fused operators.
 
-    Concrete ones decide whether a batch can be computed at once (``check_batch``), and compute it (``compute_fused``
-    for a sample on the CPU, ``compute_fused_batch`` on the GPU), from the steps' samples, which hold each step's plan.
+    Concrete classes decide whether a batch can be computed at once (``check_batch``), and compute it (``compute_fused`` for a sample on the
+    CPU, ``compute_fused_batch`` on the GPU). They work on the samples of all steps, which contain the plan of each step.
 
     Attributes:
-        counts: the number of samples computed at once (``AT_ONCE``), and step by step, by reason.
-        nests: whether operators that are already fused stay fused when they become its steps.
+        counts: the number of samples that were computed at once (``AT_ONCE``), and step by step, by reason.
+        nests: whether operators that are already fused stay fused when they become steps of this one.
     """
 
     nests = False
 
     def bind(self, payload: Any) -> None:
-        """Receive the nodes of the steps, and their operators."""
+        """Set the nodes of the steps, and the operators of the steps."""
         self.nodes: Sequence[FusedNode]
         self.operators: Sequence[Operator]
         self.nodes, self.operators = payload
@@ -132,7 +133,7 @@ class FusedOperator(Operator):
         self.counts: Counter[str] = Counter()
 
     def take_counts(self) -> Counter[str]:
-        """Return the counts since the previous call."""
+        """Return the counts since the previous call of this method."""
         changes = self.counts.copy()
         self.counts.clear()
         return changes
@@ -141,12 +142,14 @@ class FusedOperator(Operator):
 
     @classmethod
     def takes(cls, operators: Sequence[Operator]) -> bool:
-        """Return whether operators with these arguments can ever be fused."""
+        """Return whether operators with such arguments can ever be fused."""
         return True
 
     @classmethod
     def joins(cls, operator: Operator, is_first: bool) -> bool:
-        """Return whether the operator can join a chain that no schema lists; ``is_first``: as its first."""
+        """Return whether an operator can join a chain if schemas do not list the operators; ``is_first``: whether it would be the first
+        step.
+        """
         return False
 
     @classmethod
@@ -155,38 +158,38 @@ class FusedOperator(Operator):
         return ()
 
     def check_input(self, batch: TensorList) -> None:
-        """Raise NotFusable for data that cannot, or need not, be computed in one step."""
+        """Raise NotFusable for data that cannot be computed at once, or for which that gains nothing."""
 
     def check_batch(self, steps: Sequence[Workspace]) -> None:
-        """Raise NotFusable if this batch, whose shapes are inferred, cannot be computed in one step."""
+        """Raise NotFusable if a batch cannot be computed at once; its shapes have been inferred."""
 
     def compute_together(self, steps: Sequence[Workspace]) -> tuple[Sequence[int], ComputeSample]:
-        """Compute on the CPU the samples of a batch that compiled code supports.
+        """Compute, on the CPU, those samples of a batch that compiled code supports.
 
-        Nothing fails here: samples that would fail are computed one by one.
+        No sample fails here: samples that would fail are left to be computed one by one.
 
         Returns:
-            The positions of the other samples, and a function that computes one of them, like :meth:`compute_fused`.
+            The positions of the samples that are left, and a function that computes one of them, like :meth:`compute_fused`.
         """
         return range(steps[-1].batch_size), self.compute_fused
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
-        """Compute the last step's output of one sample, on the CPU.
+        """Compute the output of the last step for one sample, on the CPU.
 
         Raises:
-            FirstStepFailed: with the first step's error. After any other error, the steps run one by one.
+            FirstStepFailed: the first step failed; carries its error. After any other error, the steps run one after the other.
             NotFusable: this sample must be computed step by step.
         """
         raise NotImplementedError
 
     def compute_fused_batch(self, steps: Sequence[Workspace]) -> None:
-        """Compute the last step's outputs of the batch, on the current CuPy stream."""
+        """Compute the outputs of the last step for a batch, on the current CuPy stream."""
         raise NotImplementedError
 
     def run_planned(self, workspace: Workspace) -> bool:
         """Compute a batch on the GPU as a whole, if its steps allow that; return whether they do.
 
-        Nothing has failed so far, and nothing may fail here: the steps handle values out of range.
+        No sample has failed so far, and none may fail here: values out of range are left to the steps.
         """
         return False
 
@@ -194,7 +197,7 @@ class FusedOperator(Operator):
 
     @functools.cached_property
     def _routes(self) -> list[_Route]:
-        """The sources of each step's arguments and further inputs."""
+        """For each step, the fused operator's arguments that become its arguments and further inputs."""
         routes = [_Route([], []) for _ in self.operators]
         for full in sorted(self.tensor_arguments):
             position, name = split_argument(full)
@@ -258,7 +261,7 @@ class FusedOperator(Operator):
         """Return the shapes and type of the output; each step's samples get their plans.
 
         Raises:
-            NotFusable: a step rejects its input; it rejects it again when the steps run in turn, after the previous ones.
+            NotFusable: a step rejects its input; the same error occurs again when the steps run one after the other.
         """
         shapes: list[Shape] = []
         for position, (operator, step) in enumerate(zip(self.operators, steps)):
@@ -290,8 +293,8 @@ class FusedOperator(Operator):
             return
         columns = [list(step.samples) for step in steps]
         reasons: list[str | None] = [None] * last.batch_size
-        # Positions of failed samples; if there are any, the whole batch is computed step by step. Their errors are not
-        # stored, as the errors' frames would refer to this list.
+        # Positions of failed samples; if there are any, the whole batch is computed step by step. The errors themselves are not
+        # stored, as their frames would refer to this list.
         in_turn: list[int] = []
 
         def task(index: int) -> None:
@@ -319,7 +322,7 @@ class FusedOperator(Operator):
         self.counts.update(reason for reason in reasons if reason is not None)
 
     def _compute_sample(self, samples: Sequence[Sample], compute: ComputeSample) -> str:
-        """Compute a sample; return how, for the counts."""
+        """Compute a sample, at once or step by step; return which of these it was, as a key for the counts."""
         try:
             compute(samples)
         except NotFusable as reason:
@@ -360,7 +363,7 @@ class FusedOperator(Operator):
     def call_step(
         self, position: int, function: Callable[_Given, _Result], *args: _Given.args, **named: _Given.kwargs
     ) -> _Result:
-        """Call a function of the step at this position; errors that concern no single sample then name the step."""
+        """Call a function for the step at a position; errors that concern no single sample then name the step."""
         try:
             return function(*args, **named)
         except SampleFailure:
@@ -369,7 +372,7 @@ class FusedOperator(Operator):
             raise _blamed_on(self.nodes[position], error, None) from error
 
     def step(self, workspace: Workspace, position: int) -> _Step:
-        """Return the workspace of the step at this position, derived from the fused operator's; its inputs are not set yet."""
+        """Return the workspace for the step at a position, derived from the fused operator's; its inputs are not set yet."""
         step = _Step.__new__(_Step)
         step.__dict__ = vars(workspace).copy()
         step.node = self.nodes[position]
@@ -393,6 +396,6 @@ def _volume(shape: Shape) -> int:
 
 
 def without_data(spec: OutputSpec, shapes: Sequence[Shape], device: str) -> Any:
-    """Return a batch with types and shapes but no data, for inference before the previous operator has run."""
+    """Make a batch that has types and shapes but no data, for inference before the previous operator has run."""
     kind = TensorListCPU if device == "cpu" else TensorListGPU
     return kind.without_data(shapes, spec.layout, spec.dtype, spec.ndim)

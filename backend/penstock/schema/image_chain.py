@@ -1,15 +1,14 @@
-"""Declarations with which operators join a chain that is computed sample by sample, and only as far as needed.
-
-Operators that can be part of a chain are :class:`ChainOperator`. Once its shapes are inferred, each sample gets a
-:class:`Stage` from each operator, of one of four kinds:
+"""Classes for chains of operators that are computed sample by sample, and only the parts that are needed.
+ Operators that can be part of a chain are derived from :class:`ChainOperator`. Once shapes are inferred, each operator makes a
+:class:`Stage` for each sample, of one of four kinds:
 
 - a :class:`Placement` moves elements: crops, slices, flips and padding;
 - a :class:`Sampling` computes new pixels from several: resizing, warping;
 - a :class:`PointwiseMap` changes values: casts, colours, arithmetic;
 - a :class:`Store` ends the chain with another order of dimensions: a transposition, `crop_mirror_normalize`.
 
-A stage knows which part of its input a part of its output depends on, and computes parts. That is enough for one engine
-to compose any chain: it determines the regions backwards from the output, then computes only these, forwards.
+A stage knows on which part of its input a part of its output depends, and can compute parts. That is enough for one engine to run any
+chain: it determines the needed regions backwards from the output, and then computes only these, forwards.
 """
 
 from __future__ import annotations
@@ -36,23 +35,23 @@ if TYPE_CHECKING:
 
 
 class NotFusable(Exception):
-    """A sample must be computed step by step; the message says, in a few words, which samples are affected."""
+    """A sample must be computed step by step; the message says, in a few words, which samples this affects."""
 
 
 @dataclass(frozen=True)
 class Pixels:
-    """A part of an array: ``array[i]`` is its element at ``origin + i``."""
+    """A part of an array: ``array[i]`` is the element at position ``origin + i`` of the whole."""
 
     array: np.ndarray
     origin: tuple[int, ...]
 
     def part(self, region: Region) -> np.ndarray:
-        """Return a view of a region that lies within this part."""
+        """Return a view of a region; the region must lie within this part."""
         pairs = zip(region.anchor, region.extents, self.origin)
         return self.array[tuple(slice(a - o, a - o + e) for a, e, o in pairs)]
 
     def contiguous(self, region: Region) -> np.ndarray:
-        """Return a region that lies within this part, as a contiguous array."""
+        """Return a region as a contiguous array; the region must lie within this part."""
         return np.ascontiguousarray(self.part(region))
 
     def seen_from(self, anchor: tuple[int, ...]) -> Pixels:
@@ -64,24 +63,24 @@ class Stage:
     """The work of an operator on one sample.
 
     Attributes:
-        shape: the whole output's shape.
+        shape: the shape of the whole output.
     """
 
-    # Whether the targets of `compute` may be strided views; otherwise they are contiguous.
+    # Whether `compute` accepts strided views as targets; otherwise, targets are contiguous.
     writes_views = False
-    # Whether a part of the output costs as much as all of it; then all of it is computed.
+    # Whether a part of the output costs as much as the whole; then the whole is computed.
     is_whole = False
-    # Parameters of the compiled code that decodes JPEGs and computes this stage of each; see
-    # `_decode_and_resample_cpu.py`. None: the stage has no such code.
+    # The parameters of the compiled code that decodes a JPEG and then computes this stage; see
+    # `_decode_and_resample_cpu.py`. None: there is no such code for the stage.
     told_to_decoder: np.ndarray | None = None
     shape: Shape
 
     def covers(self, window: Region) -> Region:
-        """Return the part of the output that has to be computed to get ``window``."""
+        """Return the part of the output that has to be computed to obtain ``window``."""
         return Region.whole(self.shape) if self.is_whole else window
 
     def reads(self, window: Region) -> Region:
-        """Return the part of the input that ``window`` of the output, as returned by :meth:`covers`, depends on."""
+        """Return the part of the input on which a part of the output, as returned by :meth:`covers`, depends."""
         return window
 
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
@@ -90,20 +89,20 @@ class Stage:
         Args:
             sample: the sample in this step; its data may be absent.
             source: the input data, at least the part that :meth:`reads` returns.
-            window: the part, as returned by :meth:`covers`.
-            target: an array with the window's extents.
+            window: the part to compute, as returned by :meth:`covers`.
+            target: an array with the extents of ``window``, to be filled.
         """
         raise NotImplementedError
 
 
 class Placement(Stage):
-    """``output[i] = input[anchor + i]``, reversed along mirrored axes; a fill value outside the input.
+    """A stage that moves elements: ``output[i] = input[anchor + i]``, reversed along mirrored axes, and a fill value outside the input.
 
     Attributes:
         anchor: the position in the input at which the output begins.
         shape_in: the input's shape.
         mirrored: whether each axis is mirrored.
-        converts: whether the output has another type.
+        converts: whether the output has another type than the input.
     """
 
     anchor: tuple[int, ...]
@@ -113,7 +112,7 @@ class Placement(Stage):
 
     @property
     def is_inside(self) -> bool:
-        """Whether it lies within the input, so that nothing is filled."""
+        """Whether the output lies within the input, so that nothing is filled."""
         return Region(self.anchor, self.shape).inside(self.shape_in)
 
     @property
@@ -122,7 +121,7 @@ class Placement(Stage):
         return self.is_inside and not self.converts and not any(self.mirrored)
 
     def source_region(self, window: Region) -> Region:
-        """Return the region of the input, possibly partly outside it, for a part of the output."""
+        """Return the region of the input for a part of the output; it may lie partly outside the input."""
         starts = (
             base + (extent - start - size if mirrored else start)
             for base, extent, start, size, mirrored in zip(
@@ -141,41 +140,41 @@ def _clipped(region: Region, shape: Shape) -> Region:
 
 
 class Sampling(Stage):
-    """Each element of the output is computed from several of the input, in the geometry of an image."""
+    """A stage in which each output element is computed from several input elements, in the geometry of an image."""
 
     @property
     def reduction(self) -> float:
-        """The smallest number of input rows or columns per output row or column; 1 if that is unknown."""
+        """The smallest number of input rows or columns per output row or column; 1 if it is not known."""
         return 1.0
 
     def of_reduced(self, scale: int) -> Sampling | None:
-        """Return a sampling of the image reduced by ``scale`` to the same output size; None if impossible."""
+        """Return a sampling that makes the same output from the image reduced by ``scale``; None if that is not possible."""
         return None
 
     def narrowed(self, placement: Placement) -> Sampling | None:
-        """Return a sampling that computes only the part of this one's output that ``placement``, which lies inside it,
-        reads; None if impossible.
+        """Return a sampling that computes only the part of this one's output that ``placement`` reads; None if that is not
+        possible. ``placement`` must lie within the output.
         """
         return None
 
     def stored_by(self, store: Store) -> Stage | None:
-        """Return a single stage equivalent to this one followed by ``store``; None if there is none."""
+        """Return a single stage that is equivalent to this one followed by ``store``; None if there is none."""
         return None
 
     def following(self, store: Store) -> Stage | None:
-        """Return a single stage equivalent to ``store`` followed by this one; None if there is none."""
+        """Return a single stage that is equivalent to ``store`` followed by this one; None if there is none."""
         return None
 
 
 class PointwiseMap(Stage):
-    """Each element (or pixel) of the output depends only on the corresponding one of the input."""
+    """A stage in which each output element, or pixel, depends only on the corresponding one of the input."""
 
 
 class Store(Stage):
-    """The output has another order of dimensions.
+    """A stage whose output has another order of dimensions.
 
     Attributes:
-        permutation: for each output dimension, the input dimension.
+        permutation: for each output dimension, the corresponding input dimension.
     """
 
     permutation: tuple[int, ...]
@@ -185,9 +184,9 @@ class _PlannedBatch(NamedTuple):
     """The plans of an operator for a batch.
 
     Attributes:
-        kinds, shapes: the kinds and shapes of its input.
-        outputs: the shapes of its outputs.
-        plans: the plans of all its samples.
+        kinds, shapes: the batch's :meth:`Workspace.kinds`, and the shapes of its input.
+        outputs: the shapes of the batch's outputs.
+        plans: the plans of all samples.
     """
 
     kinds: object
@@ -197,26 +196,26 @@ class _PlannedBatch(NamedTuple):
 
 
 class ChainOperator(Operator[State, Plan, Plans]):
-    """Base of operators with one output, and the data as first input, that can be part of a chain."""
+    """Base class of operators that can be part of a chain: they have one output, and the data are the first input."""
 
-    # Whether its stages are placements.
+    # Whether the operator's stages are placements.
     is_placement: bool = False
-    # Whether :meth:`stage_records` describes most batches, so that the core computes them without Python.
+    # Whether :meth:`stage_records` describes most batches, so that the core can compute them without Python.
     launches: bool = False
-    # Whether equal samples share plans, as with `plans_by_shape`, in chains that are computed sample by sample.
+    # Whether equal samples share plans, as with `plans_by_shape`, when the chain is computed sample by sample.
     shares_plans_in_chains: bool = False
-    # Whether plans depend only on types, layouts, arguments and the shapes of all samples, and are never modified: then a batch
+    # Whether plans depend only on types, layouts, arguments and the shapes of all samples, and are never modified; if so, a batch
     # like the previous one is not planned again.
     repeats_plans: bool = False
     # The kinds of data that are computed step by step, as shown to users.
     step_by_step: tuple[str, ...] = ()
 
-    # The last batch's plans, if they depend on shapes only, and the last stages described, with their plans.
+    # The last batch's plans, if plans depend on shapes only; and the last stages that were described, with the plans they are for.
     _last_planned: _PlannedBatch | None = None
     _last_recorded: tuple[object, StageRecords | None] = (None, None)
 
     def joins_chain(self) -> bool:
-        """Return whether its arguments allow it to join a chain."""
+        """Return whether the operator's arguments allow it to join a chain."""
         return True
 
     def infer_shapes(self, workspace: Workspace[State, Plan, Plans], num_outputs: int) -> list[list[Shape]]:
@@ -234,7 +233,7 @@ class ChainOperator(Operator[State, Plan, Plans]):
         return outputs
 
     def recorded(self, workspace: Workspace[State, Plan, Plans]) -> StageRecords | None:
-        """Return :meth:`stage_records` for a batch, reusing the last result if the plans are the same."""
+        """Return the result of :meth:`stage_records` for a batch; the last result is reused if the plans are the same."""
         plans, stage = self._last_recorded
         if plans is not workspace.plans:
             stage = self.stage_records(workspace)
@@ -242,9 +241,9 @@ class ChainOperator(Operator[State, Plan, Plans]):
         return stage
 
     def stage_records(self, workspace: Workspace[State, Plan, Plans]) -> StageRecords | None:
-        """Return the stages of a batch whose shapes are inferred, and of which no sample has failed; its data may be absent.
+        """Describe the stages of a batch; return None if the batch has to be computed sample by sample.
 
-        Returns None if this batch has to be computed sample by sample.
+        Shapes have been inferred, and no sample has failed; data may be absent.
         """
         return None
 
@@ -253,12 +252,13 @@ class ChainOperator(Operator[State, Plan, Plans]):
             super().compute_samples(workspace, shapes)
 
     def stage_key(self, sample: Sample[State, Plan, Plans]) -> Hashable | None:
-        """Return a key that is equal for samples of equal shapes with equal stages, as long as their plans exist;
-        None if unknown."""
+        """Return a key that is equal for samples with equal shapes and stages, as long as their plans exist; None if such a key is
+        not known.
+        """
         return id(sample.plan) if self.plans_by_shape or sample.plan is None else None
 
     def stage(self, sample: Sample[State, Plan, Plans]) -> Stage:
-        """Return the stage of a sample whose shapes are inferred; it must not keep a reference to the sample.
+        """Return the stage for a sample, whose shapes have been inferred. The stage must not refer to the sample.
 
         Raises:
             NotFusable: the sample must be computed step by step.
@@ -267,23 +267,23 @@ class ChainOperator(Operator[State, Plan, Plans]):
 
 
 class PixelSource(Operator[State, Plan, Plans]):
-    """Base of operators that produce images (H, W, C) and can produce just a part of one: the decoders."""
+    """Base class of operators that produce images (H, W, C), and can also produce just a part of an image: the decoders."""
 
     def begins_chain(self) -> bool:
-        """Return whether decoding as the first step of a chain pays off."""
+        """Return whether it pays off to decode as the first step of a chain."""
         return True
 
     def decode_into(self, sample: Sample[State, Plan, Plans], output: np.ndarray) -> None:
-        """Decode a whole image."""
+        """Decode a whole image into ``output``."""
         raise NotImplementedError
 
     @property
     def chooses_scale(self) -> bool:
-        """Whether images are decoded at a smaller scale if a resize follows that permits it, although pixels then differ slightly."""
+        """Whether images are decoded at a reduced scale if a following resize permits that, although pixels then differ slightly."""
         return False
 
     def reductions(self, sample: Sample[State, Plan, Plans]) -> tuple[int, ...]:
-        """Return the divisors by which :meth:`decode_part` can reduce the rows and columns of a sample, largest first."""
+        """Return the factors by which :meth:`decode_part` can reduce the rows and columns of a sample, the largest first."""
         return ()
 
     def decode_part(self, sample: Sample[State, Plan, Plans], part: Region, scale: int = 1) -> np.ndarray | None:
@@ -291,9 +291,9 @@ class PixelSource(Operator[State, Plan, Plans]):
         next image.
 
         Args:
-            scale: 1, or one of :meth:`reductions`: the part is then one of the image at that scale, and is always decoded.
+            scale: 1, or one of :meth:`reductions`; in the latter case, ``part`` is a part of the reduced image, and is always decoded.
 
-        Returns None if the part has to be cut out of the whole image, or if that is faster.
+        Return None if the part has to be cut out of the whole image, or if that is faster.
         """
         return None
 
@@ -305,32 +305,32 @@ class PixelSource(Operator[State, Plan, Plans]):
         work: Callable[[Files, int, np.ndarray, np.ndarray, Bench], None],
         scales: np.ndarray,
     ) -> Sequence[int]:
-        """Decode parts of a batch's images in compiled code, and run the chain's stages on each.
+        """Decode parts of the images of a batch, and run the stages of a chain on each, in compiled code.
 
         Args:
             workspace: the batch's workspace.
-            parts: a row for each image: anchor and extents of the part, in H, W.
-            targets: addresses of the results.
-            work: the function that each thread runs, with the files, the limit on scans, the counter of taken files,
-                the flags of decoded files, which it sets, and its scratch memory; see ``kernels/cpu/jpeg/files.py``. A
-                region of a file may be larger than the part.
-            scales: the scale of each image, int64; its part refers to the image at that scale. See :meth:`reductions`.
+            parts: a row for each image: the anchor and the extents of the part, in H, W.
+            targets: the addresses to which results are written.
+            work: the function that each thread runs. Its arguments are the files, the limit on scans, the counter of files that threads
+                have taken, the flags of decoded files, which it sets, and its scratch memory; see ``kernels/cpu/jpeg/files.py``. The region
+                of a file may be larger than the part.
+            scales: the factor by which each image is reduced, int64; its part is a part of the reduced image. See :meth:`reductions`.
 
         Returns:
-            The positions of the other images, to be decoded one by one.
+            The positions of the images that are left, to be decoded one by one.
         """
         return range(workspace.batch_size)
 
     def run_chain(self, workspace: Workspace, chain: Chain, regions: np.ndarray) -> Sequence[int]:
-        """Decode a batch's images in compiled code, and compute a chain's samples from them.
+        """Decode the images of a batch, and compute the samples of a chain from them, in compiled code.
 
         Args:
             workspace: the batch's workspace.
             chain: the chain to run.
-            regions: the region of each image that its sample depends on, of type :data:`~penstock.core.chains.REGION`.
+            regions: the region of each image on which the chain's sample depends, of type :data:`~penstock.core.chains.REGION`.
 
         Returns:
-            The positions of the other samples, to be computed one by one.
+            The positions of the samples that are left, to be computed one by one.
         """
         return range(workspace.batch_size)
 
@@ -340,22 +340,22 @@ class PixelSource(Operator[State, Plan, Plans]):
 
 
 def launch_chain(operators: Sequence[ChainOperator], steps: Sequence[Workspace]) -> bool:
-    """Compute a batch on the CPU in the core; return whether it could.
+    """Compute a batch on the CPU in the core; return False if the core cannot compute it.
 
     Args:
-        operators: a chain's operators, or a single one.
-        steps: their workspaces: the first one with its input, the last one with its output.
+        operators: the operators of a chain, or a single operator.
+        steps: the workspaces of the operators; the first must have its input, and the last its output.
     """
     chain = plan_chain(operators, steps)
     return chain is not None and chain.run(steps[0].num_threads, steps[0].cores)
 
 
 def plan_chain(operators: Sequence[ChainOperator], steps: Sequence[Workspace], in_memory: bool = True) -> Chain | None:
-    """Return a batch on the CPU as a chain for the core; None if the core cannot compute it.
+    """Describe a batch on the CPU as a chain that the core can run; return None if the core cannot compute it.
 
     Args:
         operators, steps: as in :func:`launch_chain`.
-        in_memory: whether the first step's input is in memory; otherwise, parts of it are handed to :meth:`Chain.run_sample`.
+        in_memory: whether the input of the first step is in memory; otherwise, parts of it are passed to :meth:`Chain.run_sample`.
     """
     source, output = steps[0].inputs[0], steps[-1].outputs[0]
     dtype, rank, _ = kind_of(source)

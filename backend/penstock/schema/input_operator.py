@@ -1,4 +1,4 @@
-"""`InputOperator`: the base of operators that are fed by the program, such as `external_source`."""
+"""`InputOperator`: the base class of operators whose data the program feeds, such as `external_source`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from penstock.tensors import TensorList
 
 
 class FedBatch(NamedTuple):
-    """A batch that was fed.
+    """A batch that was fed to an operator.
 
     Attributes:
         batch: the data.
-        ticket: identifies the batch to its feeder.
+        ticket: an object by which the code that fed the batch recognizes it.
     """
 
     batch: TensorList
@@ -25,13 +25,13 @@ class FedBatch(NamedTuple):
 
 
 class InputOperator(Operator):
-    """Returns the batches passed to :meth:`feed` by another part of the program, possibly on another thread.
+    """Returns the batches that another part of the program passes to :meth:`feed`, possibly on another thread.
 
-    Its argument ``blocking`` says whether a run waits for data.
+    The operator's argument ``blocking`` determines whether a run waits for data.
 
     Attributes:
-        decoding: how fed data is decoded, if at all. Set by the plan, as there is no workspace yet when data is fed.
-        multi_run: whether one fed batch may supply several runs, as a video does that is returned in sequences.
+        decoding: how fed data are decoded, if at all. Set by the plan, as there is no workspace yet when data are fed.
+        multi_run: whether one fed batch may supply several runs, like a video that is returned in sequences.
         taken: the ticket of the batch that the last run returned.
     """
 
@@ -39,13 +39,13 @@ class InputOperator(Operator):
     multi_run: ClassVar[bool] = False
 
     def setup(self) -> None:
-        # Guards the fed batches; entered directly for each of them, which is faster than through the condition below.
+        # Guards the fed batches. For each batch, the lock is acquired directly, which is faster than through the condition below.
         self._lock = threading.RLock()
         self._data_available = threading.Condition(self._lock)
         self.taken: object = None
 
     def feed(self, batch: TensorList, ticket: object = None) -> None:
-        """Queue a batch for a later run, which sets :attr:`taken` to its ticket."""
+        """Queue a batch for a later run, which then sets :attr:`taken` to ``ticket``."""
         with self._lock:
             self._add(FedBatch(batch, ticket))
             if self.args["blocking"]:
@@ -58,7 +58,7 @@ class InputOperator(Operator):
 
     @abstractmethod
     def drop(self) -> None:
-        """Discard everything that was fed."""
+        """Discard all batches that were fed."""
 
     @property
     @abstractmethod
@@ -70,12 +70,12 @@ class InputOperator(Operator):
         """Return whether a run would find data."""
 
     def wait_for_data(self, cancelled: Callable[[], bool]) -> None:
-        """Wait for data if the operator is blocking, unless cancelled; see :meth:`wake`."""
+        """Wait for data if the operator is blocking, until ``cancelled`` returns true; see :meth:`wake`."""
         if self.args["blocking"]:
             with self._data_available:
                 self._data_available.wait_for(lambda: self.has_data() or cancelled())
 
     def wake(self) -> None:
-        """Make waiting threads check whether they were cancelled."""
+        """Make waiting threads check whether they have been cancelled."""
         with self._data_available:
             self._data_available.notify_all()

@@ -1,4 +1,4 @@
-"""Launching an operator's kernels on a GPU: recorded for a kind of batch, and repeated for later batches of that kind."""
+"""Launches an operator's kernels on a GPU: they are recorded for a kind of batch, and repeated for later batches of that kind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Launched(Protocol):
-    """The parts of an operator that launching its batches needs; see :class:`Operator`."""
+    """The parts of an operator that launching its kernels needs; see :class:`Operator`."""
 
     repeatable: bool
     varying_arguments: frozenset[str]
@@ -23,17 +23,17 @@ class Launched(Protocol):
 
 
 class GpuLaunches:
-    """The launches of one operator, by the kind of batch.
+    """The launches of one operator, by kind of batch.
 
     Attributes:
-        programs: those that were recorded; None before the first batch on a GPU.
+        programs: the launches that were recorded; None before the first batch on a GPU.
     """
 
     def __init__(self) -> None:
         self.programs: Programs | None = None
 
     def repeat(self, operator: Launched, workspace: Workspace) -> bool:
-        """Repeat on the GPU the launches recorded for an earlier batch of this kind; return whether there were any."""
+        """Repeat the launches that were recorded for an earlier batch of this kind; return False if there are none."""
         if workspace.device == "cpu" or not operator.repeatable or workspace.failures:
             return False
         if self.programs is None:
@@ -43,7 +43,7 @@ class GpuLaunches:
         return self.programs.run(workspace, lambda: operator.run_values(workspace), operator.varying_arguments)
 
     def record(self, operator: Launched, workspace: Workspace, compute_batch: Callable[[Workspace], None]) -> None:
-        """Run ``compute_batch`` on the GPU, and record its launches for batches of the same kind where that is possible."""
+        """Run ``compute_batch`` on the GPU and, if possible, record its launches for batches of the same kind."""
         recorded = (
             self.programs is not None
             and not workspace.failures

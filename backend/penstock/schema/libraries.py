@@ -1,4 +1,4 @@
-"""Libraries that operators need in addition to numpy and numba, and how to install them."""
+"""Libraries that operators need in addition to NumPy and numba, and how to install them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Library:
     Args:
         name: its common name.
         module: the module to import.
-        package: the name for pip.
-        extra: the extra of this package that installs it.
+        package: the name of the package for pip.
+        extra: the extra of this package that installs the library.
     """
 
     name: str
@@ -24,16 +24,16 @@ class Library:
     extra: str
 
     def missing(self) -> str:
-        """Return why it cannot be loaded, and how to fix that; empty if it can."""
+        """Return why the library cannot be loaded, and how to fix that; empty if it can be loaded."""
         try:
             importlib.import_module(self.module)
         except (ImportError, OSError) as error:
-            # OSError: a Python package whose shared library is missing.
+            # OSError is raised if the shared library of a Python package is missing.
             return f"{self.name} is needed, which cannot be loaded ({error}): {self._remedy()}"
         return ""
 
     def _remedy(self) -> str:
-        # Imported here, as it imports importlib.metadata, which programs seldom need.
+        # Imported here, as this imports importlib.metadata, which programs seldom need.
         from penstock.distribution import DISTRIBUTION, first_python_without, is_left_out
 
         if is_left_out(self.package):

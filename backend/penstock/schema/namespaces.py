@@ -1,4 +1,4 @@
-"""The submodules of `fn` and `ops`, created from the registry rather than from files."""
+"""The submodules of `fn` and `ops`, which are created from the registry rather than from files."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _written_out: dict[str, object] = {}
 
 
 def written_out(path: str) -> Callable[[T], T]:
-    """Decorate a hand-written function or class that replaces the generated one, such as ``fn.python_function``.
+    """Return a decorator for a hand-written function or class that replaces the generated one, such as ``fn.python_function``.
 
-    A path in ``ops`` ends with the name of the operator's schema.
+    In ``ops``, ``path`` ends with the name of the operator's schema.
     """
 
     def register(function: T) -> T:
@@ -43,15 +43,15 @@ class Namespace:
 
     Args:
         root: the name of the module.
-        path_of: returns the path of an operator in the namespace.
-        make: makes the function or class of an operator.
+        path_of: function that returns the path of an operator in the namespace.
+        make: function that creates the function or class of an operator.
     """
 
     def __init__(self, root: str, path_of: Callable[[Entry], str], make: Callable[[Schema], object]) -> None:
         self._root = root
         self._path_of = path_of
         self._make = make
-        # The operators' names, by module and by name within it.
+        # The schema names of operators, by module, and by the member's name in that module.
         self._listed: dict[str, dict[str, str]] = defaultdict(dict)
         self._loaded: dict[str, object] = {}
         _namespaces[root] = self
@@ -67,25 +67,25 @@ class Namespace:
                 vars(module).pop(name, None)
 
     def find(self, module: str, name: str) -> Any:
-        """Return the module's member of that name.
+        """Return the member of a module with a given name.
 
         Raises:
             AttributeError: there is no such member; the message suggests a similar name.
         """
-        if name.startswith("__"):  # looked up by Python and its tools, not by users
+        if name.startswith("__"):  # names that Python and its tools look up, not users
             raise AttributeError(f"module {as_imported(module)!r} has no attribute {name!r}")
         if name not in self._listed[module]:
             load_offered()  # the index may be older than an operator
         operator = self._listed[module].get(name)
         if operator is None:
             no_such_operator(module, name)
-        # One object for all modules and threads.
+        # All modules and threads share one object.
         made = self._loaded.setdefault(operator, self._make(find_schema(operator)))
         setattr(sys.modules[module], name, made)
         return made
 
     def names(self, module: str) -> list[str]:
-        """Return the names of the module's members, created or not."""
+        """Return the names of the module's members, whether or not they have been created."""
         return sorted({*vars(sys.modules[module]), *self._listed[module]})
 
 
@@ -108,17 +108,17 @@ class _Family(ModuleType):
         return sorted(vars(self)) if namespace is None else namespace.names(self.__name__)
 
     def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
-        # By name, like modules: functions that are sent to other processes name families, such as `fn.decoders`.
+        # Pickle by name, like modules: functions that are sent to other processes may refer to families, such as `fn.decoders`.
         return importlib.import_module, (self.__name__,)
 
 
 def no_such_operator(module: str, name: str) -> NoReturn:
-    """Raise AttributeError, suggesting the closest operator of the module or its submodules."""
+    """Raise AttributeError with a suggestion: the closest operator of the module or its submodules."""
     text = f"module {as_imported(module)!r} has no attribute {name!r}"
     if name.startswith("__"):
         raise AttributeError(text)
     paths: dict[str, str] = {}
-    # The shortest path last, so that `fn.image` means `decoders.image`, not its experimental namesake.
+    # The shortest path comes last, so that `fn.image` suggests `decoders.image` rather than the experimental operator of that name.
     for path in sorted((path for path in list(sys.modules) if path.startswith(module)), key=len, reverse=True):
         family = sys.modules[path]
         inner = path[len(module) + 1 :]
@@ -129,7 +129,7 @@ def no_such_operator(module: str, name: str) -> NoReturn:
 
 
 def submodule(root: str, path: str) -> ModuleType:
-    """Return the module ``root.path``, created if it does not exist, and importable."""
+    """Return the module ``root.path``, which is created and made importable if it does not exist."""
     module = sys.modules[root]
     for part in path.split(".") if path else ():
         name = f"{module.__name__}.{part}"

@@ -1,4 +1,4 @@
-"""Networks that operators run, on this or another server: their tensors, and how to call them."""
+"""Networks that operators run, on this or another server: the networks' tensors, and how to call them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class NetworkTensor:
 
     Attributes:
         name: the tensor's name.
-        dtype: its elements' dtype.
-        dims: its extents; those that vary are names, or None.
+        dtype: the dtype of the elements.
+        dims: the extents; an extent that varies is a name, or None.
     """
 
     name: str
@@ -30,7 +30,7 @@ class NetworkTensor:
         return f"`{self.name}`, {dtype_name(self.dtype)} of shape ({dims})"
 
     def accepts(self, shape: Sequence[int]) -> bool:
-        """Return whether an array of this shape may be the tensor."""
+        """Return whether an array of this shape is a possible value of the tensor."""
         return len(shape) == len(self.dims) and all(
             dim == extent for dim, extent in zip(self.dims, shape) if isinstance(dim, int)
         )
@@ -40,9 +40,9 @@ class Network(Protocol):
     """A network, wherever it runs.
 
     Attributes:
-        title: the name in messages.
-        max_batch_size: the largest number of samples that it takes together.
-        inputs, outputs: its tensors.
+        title: the network's name in messages.
+        max_batch_size: the largest number of samples that the network accepts together.
+        inputs, outputs: the network's tensors.
     """
 
     title: str
@@ -55,7 +55,7 @@ class Network(Protocol):
     def outputs(self) -> Sequence[NetworkTensor]: ...
 
     def run(self, arrays: Mapping[str, Any], wanted: Sequence[str]) -> list[Any]:
-        """Run it once.
+        """Run the network once.
 
         Args:
             arrays: the inputs by name, contiguous, on the operator's device.

@@ -15,7 +15,7 @@ from penstock.schema.registry import find_schema
 __all__ = ["Described", "GetSchema", "GetSchemaAndTarget", "OpSchema", "OpSpec", "TryGetSchema"]
 
 
-# Arguments that every operator accepts, but that belong to the instance rather than to the schema.
+# Arguments that every operator accepts, but that belong to an instance rather than to the schema.
 _INSTANCE_ARGUMENTS = {"device": Argument("device", "string", "cpu", "Where the operator runs.")}
 
 _TYPES = {
@@ -54,15 +54,15 @@ class OpSchema:
         self._schema = schema
 
     def Name(self) -> str:
-        """Return the name with its modules, joined by ``__``."""
+        """Return the operator's name with its modules, joined by ``__``."""
         return self._schema.name
 
     def OperatorName(self) -> str:
-        """Return the name of the class in ``ops``."""
+        """Return the name of the operator's class in ``ops``."""
         return self._schema.class_name
 
     def ModulePath(self) -> list[str]:
-        """Return the modules below ``ops`` and ``fn``."""
+        """Return the names of the modules below ``ops`` and ``fn``."""
         return list(self._schema.module)
 
     def MaxNumInput(self) -> int:
@@ -74,7 +74,7 @@ class OpSchema:
         return self._schema.min_input_count
 
     def GetInputDevice(self, index: int, actual_device: str | None, operator_device: str | None) -> str | None:
-        """Return where an operator on one device takes an input from that is on another; None where that is not known."""
+        """Return the device from which an operator on one device takes an input that is on another; None if that is not known."""
         wanted = self._schema.input(index).device
         if wanted == "cpu":
             return "cpu"
@@ -85,12 +85,12 @@ class OpSchema:
         return "cpu" if operator_device == "mixed" and not wanted else operator_device
 
     def GetArgumentNames(self, include_hidden: bool = False) -> list[str]:
-        """Return the names of its arguments, in alphabetical order."""
+        """Return the names of the operator's arguments, in alphabetical order."""
         return [name for name, argument in self._arguments.items() if include_hidden or not argument.hidden]
 
     @property
     def _arguments(self) -> dict[str, Argument]:
-        """Its arguments by name, without private ones except a random stream's state."""
+        """The operator's arguments by name; of private ones, only the state of the random stream."""
         return {
             name: argument
             for name, argument in self._schema.all_arguments.items()
@@ -98,18 +98,18 @@ class OpSchema:
         }
 
     def _argument(self, name: str) -> Argument:
-        """Return an argument; raise KeyError for an unknown name."""
+        """Return the argument with a name; raise KeyError if there is none."""
         try:
             return (_INSTANCE_ARGUMENTS | self._arguments)[name]
         except KeyError:
             raise KeyError(f'Argument "{name}" is not defined for operator "{self.Name()}".') from None
 
     def HasArgument(self, name: str) -> bool:
-        """Return whether it has an argument with that name."""
+        """Return whether the operator has an argument with this name."""
         return name in self._arguments
 
     def IsArgumentOptional(self, name: str) -> bool:
-        """Return whether it has the argument, and doesn't require it."""
+        """Return whether the operator has the argument, and does not require it."""
         return (name in _INSTANCE_ARGUMENTS or self.HasArgument(name)) and not self._argument(name).required
 
     def IsTensorArgument(self, name: str) -> bool:
@@ -144,7 +144,7 @@ class OpSchema:
         return self.HasArgument(name) and self._argument(name).deprecated is not None
 
     def DeprecatedArgInfo(self, name: str) -> dict[str, object]:
-        """Return how the argument was deprecated."""
+        """Return a description of how the argument was deprecated."""
         argument = self._argument(name)
         if argument.deprecated is None:
             raise ValueError(f'No deprecation info for argument "{name}" found.')
@@ -156,7 +156,7 @@ class OpSchema:
         }
 
     def HasInputDox(self) -> bool:
-        """Return whether its inputs are documented by name."""
+        """Return whether inputs are documented by name."""
         return bool(self._schema.inputs)
 
     def GetInputName(self, index: int) -> str:
@@ -176,23 +176,23 @@ class OpSchema:
         return [TensorLayout(layout) for layout in self._schema.input(index).layouts]
 
     def AllowsSequences(self) -> bool:
-        """Return whether it accepts sequences."""
+        """Return whether the operator accepts sequences."""
         return self._schema.sequences or any("F" in layout for item in self._schema.inputs for layout in item.layouts)
 
     def IsSequenceOperator(self) -> bool:
-        """Return whether it accepts only sequences; never the case here."""
+        """Return whether the operator accepts only sequences: never the case here."""
         return False
 
     def IsAbstract(self) -> bool:
-        """Return whether it is a declaration without an operator; never the case here."""
+        """Return whether this is a declaration without an operator: never the case here."""
         return False
 
     def IsInternal(self) -> bool:
-        """Return whether it is for internal use."""
+        """Return whether the operator is for internal use."""
         return self._schema.hidden and self.Name().startswith("_")
 
     def HasRandomStateArg(self) -> bool:
-        """Return whether it accepts the state of its random stream."""
+        """Return whether the operator accepts the state of its random stream."""
         return self._schema.random and "readers" not in self._schema.module
 
     def IsDeprecated(self) -> bool:
@@ -208,49 +208,49 @@ class OpSchema:
         return self._schema.deprecation_note
 
     def DeprecatedInVersion(self) -> str:
-        """Return the version of DALI that deprecated it."""
+        """Return the version of DALI that deprecated the operator."""
         return self._schema.deprecated_since
 
     def IsDocHidden(self) -> bool:
-        """Return whether the documentation omits it."""
+        """Return whether the documentation omits the operator."""
         return self._schema.hidden
 
     def IsDocPartiallyHidden(self) -> bool:
-        """Return whether only its parts in ``ops`` or in ``fn`` are documented; never the case here."""
+        """Return whether only the class in ``ops`` or the function in ``fn`` is documented: never the case here."""
         return False
 
     def IsStateful(self) -> bool:
-        """Return whether its results depend on earlier runs."""
+        """Return whether the operator's results depend on earlier runs."""
         return self._schema.stateful
 
     def IsNoPrune(self) -> bool:
-        """Return whether it stays even if nothing uses its outputs."""
+        """Return whether the operator stays in the graph even if nothing uses its outputs."""
         return self._schema.no_prune
 
     def SupportsVolumetric(self) -> bool:
-        """Return whether it accepts volumes."""
+        """Return whether the operator accepts volumes."""
         return self._schema.volumetric
 
     def HasRandomSeedArg(self) -> bool:
-        """Return whether it draws random numbers from a seed."""
+        """Return whether the operator draws random numbers from a seed."""
         return self._schema.random
 
     def GetSupportedBackends(self) -> list[str]:
-        """Return the devices it runs on."""
+        """Return the devices on which the operator runs."""
         return list(self._schema.devices)
 
     def Dox(self) -> str:
-        """Return its documentation."""
+        """Return the operator's documentation."""
         from penstock.schema.documentation import docstring
 
         return docstring(self._schema)
 
     def AliasFor(self) -> str:
-        """Return the operator that this is an alias of: none."""
+        """Return the operator of which this one is an alias: none, an empty string."""
         return ""
 
     def AppendKwargsSection(self) -> bool:
-        """Return whether the documentation of its arguments follows a separate text: never the case here."""
+        """Return whether the documentation of arguments follows a separate text: never the case here."""
         return False
 
     def HasCallDox(self) -> bool:
@@ -258,11 +258,11 @@ class OpSchema:
         return False
 
     def GetCallDox(self) -> str:
-        """Raise RuntimeError: there is none."""
+        """Raise RuntimeError, as calls have no separate documentation."""
         raise RuntimeError("__call__ docstring was not set")
 
     def CanUseAutoInputDox(self) -> bool:
-        """Return whether inputs can be documented by their number."""
+        """Return whether inputs can be documented by number."""
         return self.MaxNumInput() <= 1
 
     def GetCallSignatureInputs(self) -> str:
@@ -284,7 +284,7 @@ class OpSchema:
         return schema.output_per_input or callable(schema.outputs)
 
     def CalculateOutputs(self, spec: OpSpec) -> int:
-        """Return the number of outputs of a specification."""
+        """Return the number of outputs of an operator with this specification."""
         return self._schema.count_outputs(spec._arguments, spec.NumRegularInput())
 
     def CalculateAdditionalOutputs(self, spec: OpSpec) -> int:
@@ -292,15 +292,15 @@ class OpSchema:
         return 0
 
     def CalculateOutputNDim(self, idx: int, spec: OpSpec) -> int | None:
-        """Return the rank of an output; None: it is known when the operator runs."""
+        """Return the number of dimensions of an output: None, as it is known only when the operator runs."""
         return None
 
     def CalculateOutputDType(self, idx: int, spec: OpSpec) -> DALIDataType | None:
-        """Return the type of an output; None: it is known when the operator runs."""
+        """Return the type of an output: None, as it is known only when the operator runs."""
         return None
 
     def CalculateOutputLayout(self, idx: int, spec: OpSpec) -> TensorLayout | None:
-        """Return the layout of an output; None: it is known when the operator runs."""
+        """Return the layout of an output: None, as it is known only when the operator runs."""
         return None
 
     def SupportsInPlace(self, spec: OpSpec) -> bool:
@@ -331,8 +331,8 @@ class _Edge:
 
     Attributes:
         name, device: the name and device of the data.
-        argument: the name of the argument that it supplies; empty: it is an input or output.
-        ndim, dtype, layout: the number of dimensions, dtype and layout of its samples, where they are known.
+        argument: the name of the argument that the data supply; empty for an input or output.
+        ndim, dtype, layout: the number of dimensions, dtype and layout of samples; None if not known.
     """
 
     name: str
@@ -349,12 +349,12 @@ class _Edge:
 
 
 class OpSpec:
-    """The arguments an operator was constructed with: ``print(ops.Resize(size=3).spec)``.
+    """The arguments with which an operator was constructed: ``print(ops.Resize(size=3).spec)``.
 
     Args:
         schema: the operator's declaration, or its name.
         device: the device on which it runs.
-        arguments: its arguments by name.
+        arguments: the operator's arguments by name.
     """
 
     def __init__(
@@ -377,7 +377,7 @@ class OpSpec:
         return twin
 
     def AddArg(self, name: str, value: object) -> OpSpec:
-        """Give the operator an argument.
+        """Add an argument to the specification.
 
         Raises:
             RuntimeError: the operator has an argument of that name already.
@@ -388,7 +388,7 @@ class OpSpec:
         return self
 
     def AddArgEmptyList(self, name: str, dtype: DALIDataType) -> OpSpec:
-        """Give the operator an argument that is an empty list of a type."""
+        """Add an argument that is an empty list of elements of a type."""
         return self.AddArg(name, [])
 
     def AddInput(
@@ -399,10 +399,10 @@ class OpSpec:
         dtype: DALIDataType | None = None,
         layout: str | None = None,
     ) -> OpSpec:
-        """Give the operator an input, before all arguments that are computed.
+        """Add an input; all inputs must be added before arguments that are computed in the graph.
 
         Raises:
-            RuntimeError: a computed argument was added before.
+            RuntimeError: an argument that is computed has been added already.
         """
         if self.NumRegularInput() < self.NumInput():
             raise RuntimeError("All inputs must be given before arguments that are computed")
@@ -417,25 +417,25 @@ class OpSpec:
         dtype: DALIDataType | None = None,
         layout: str | None = None,
     ) -> OpSpec:
-        """Give the operator an argument that is computed."""
+        """Add an argument that is computed in the graph."""
         self._inputs.append(_Edge(inp_name, "cpu", arg_name, ndim, dtype, layout))
         return self
 
     def AddOutput(self, name: str, device: str) -> OpSpec:
-        """Name an output."""
+        """Add an output with a name."""
         self._outputs.append(_Edge(name, device))
         return self
 
     def NumInput(self) -> int:
-        """Return the number of inputs, with arguments that are computed."""
+        """Return the number of inputs, including arguments that are computed in the graph."""
         return len(self._inputs)
 
     def NumRegularInput(self) -> int:
-        """Return the number of inputs, without arguments that are computed."""
+        """Return the number of inputs, without arguments that are computed in the graph."""
         return sum(not edge.argument for edge in self._inputs)
 
     def NumOutput(self) -> int:
-        """Return the number of outputs that are named."""
+        """Return the number of outputs that have been added."""
         return len(self._outputs)
 
     def InputName(self, idx: int) -> str:
@@ -443,11 +443,11 @@ class OpSpec:
         return self._inputs[idx].name
 
     def InputDevice(self, idx: int) -> str:
-        """Return where an input is."""
+        """Return the device of an input."""
         return self._inputs[idx].device
 
     def InputDesc(self, idx: int) -> tuple[str, str, int | None, DALIDataType | None, TensorLayout | None]:
-        """Return the name, device, rank, type and layout of an input."""
+        """Return the name, device, number of dimensions, type and layout of an input."""
         return self._inputs[idx].described
 
     def OutputName(self, idx: int) -> str:
@@ -455,11 +455,11 @@ class OpSpec:
         return self._outputs[idx].name
 
     def OutputDevice(self, idx: int) -> str:
-        """Return where an output is."""
+        """Return the device of an output."""
         return self._outputs[idx].device
 
     def OutputDesc(self, idx: int) -> tuple[str, str, int | None, DALIDataType | None, TensorLayout | None]:
-        """Return the name, device, rank, type and layout of an output."""
+        """Return the name, device, number of dimensions, type and layout of an output."""
         return self._outputs[idx].described
 
     def RenameInput(self, idx: int, name: str) -> None:
@@ -471,7 +471,7 @@ class OpSpec:
         self._outputs[idx] = replace(self._outputs[idx], name=name)
 
     def InferOutputMetadata(self) -> None:
-        """Do nothing: outputs are known when the operator runs."""
+        """Do nothing, as outputs are known only when the operator runs."""
 
     def __repr__(self) -> str:
         edges = [[f"    {edge.name}_{edge.device}" for edge in each] for each in (self._inputs, self._outputs)]
@@ -482,7 +482,7 @@ class OpSpec:
 
 
 class Described:
-    """The base of operators' classes, with the members that DALI's programs use."""
+    """Base class of operator classes, with the members that DALI programs use."""
 
     schema_name: str
     """The operator's name in saved pipelines."""
@@ -490,7 +490,7 @@ class Described:
 
     @property
     def device(self) -> str:
-        """Where it runs."""
+        """The device on which the operator runs."""
         raise NotImplementedError
 
     @property
@@ -526,6 +526,6 @@ def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
 
 
 def GetSchemaAndTarget(name: str) -> tuple[OpSchema, OpSchema]:
-    """Return the schema of the operator ``name``, and of its target: the same one, since an old name has a separate schema."""
+    """Return the schema of the operator ``name`` twice: also as that of its target, as an old name has a schema of its own."""
     schema = GetSchema(name)
     return schema, schema

@@ -2,18 +2,18 @@
 
 A run on a batch has three steps, which concrete operators implement:
 
-1. ``describe(workspace)``: once per batch; checks the inputs' types and returns the outputs' dtypes and layouts;
-2. ``infer(sample)``: once per sample; returns the outputs' shapes, and may leave a plan in ``sample.plan``; or instead
+1. ``describe(workspace)``: once per batch; checks the types of inputs and returns the dtypes and layouts of outputs;
+2. ``infer(sample)``: once per sample; returns the shapes of outputs, and may store a plan in ``sample.plan``; or instead
    ``infer_batch(samples)``: once per batch, in arrays with a row for each sample;
 3. ``compute(sample)`` on the CPU: once per sample, on the pool's threads, into allocated arrays;
    ``compute_batch(workspace)`` on the GPU: once per batch, on the current CuPy stream.
 
-Operators that don't work this way (sources, operators on whole batches, zero-copy relabelling) override
-``run(workspace)`` and set ``workspace.outputs`` themselves.
+Operators that do not work in this way (sources, operators on whole batches, relabelling without copies) override ``run(workspace)`` and set
+``workspace.outputs`` themselves.
 
-Data passed between the steps is typed: in ``Operator[State, Plan]``, ``describe`` leaves a ``State`` in the workspace
-and ``infer`` a ``Plan`` in each sample; in ``Operator[State, Plan, Plans]``, ``infer_batch`` returns the plans as
-``Plans``. A plain ``Operator`` passes nothing on.
+Data that are passed between the steps are typed: in ``Operator[State, Plan]``, ``describe`` stores a ``State`` in the workspace, and
+``infer`` a ``Plan`` in each sample; in ``Operator[State, Plan, Plans]``, ``infer_batch`` returns the plans of all samples as ``Plans``. A
+plain ``Operator`` passes nothing between the steps.
 """
 
 from __future__ import annotations
@@ -45,40 +45,40 @@ if TYPE_CHECKING:
 
 
 class Operator(Generic[State, Plan, Plans]):
-    """Base of all operators.
+    """Base class of all operators.
 
     Args:
-        arguments: the constant arguments that the user gave, converted by the schema.
+        arguments: the constant arguments that the user passed, converted by the schema.
         device: ``cpu``, ``gpu`` or ``mixed``.
-        tensor_arguments: names of the arguments computed in the graph.
-        seed: the random stream's seed, for operators that draw random numbers.
-        files: the files that it may access.
+        tensor_arguments: the names of the arguments that are computed in the graph.
+        seed: the seed of the random stream, for operators that draw random numbers.
+        files: the files that the operator may access.
 
     Attributes:
-        args: every constant argument by name, defaults included.
-        explicit: names of the constant arguments that the user gave.
-        known: values derived from constant arguments (``Samples.derived``).
+        args: all constant arguments by name, including defaults.
+        explicit: the names of the constant arguments that the user passed.
+        known: the values that were derived from constant arguments (``Samples.derived``).
     """
 
     schema: ClassVar[Schema]
-    # Whether shapes and plans depend only on the inputs' types, layouts and shapes and on arguments' values, and plans
-    # are never modified: then equal samples share one plan.
+    # Whether shapes and plans depend only on the types, layouts and shapes of inputs and on the values of arguments, and plans are
+    # never modified; if so, equal samples share one plan.
     plans_by_shape: bool = False
-    # Whether the results of `describe`, and the state that it stores, depend only on the inputs' and arguments' types,
-    # ranks and layouts, and are never modified: then they hold for all batches of the same kind. Batches with an empty
+    # Whether the results of `describe`, and the state that it stores, depend only on the types, numbers of dimensions and layouts of
+    # inputs and arguments, and are never modified; if so, they are reused for all batches of the same kind. Batches with an empty
     # input or argument may be exceptions.
     described_by_kind: bool = False
-    # Whether the launches of `compute_batch` depend only on the batch's types, layouts and shapes and on the values of
-    # arguments and CPU inputs: then they are recorded and repeated for later batches of the same kind.
+    # Whether the launches of `compute_batch` depend only on the types, layouts and shapes of the batch and on the values of arguments
+    # and CPU inputs; if so, they are recorded, and repeated for later batches of the same kind.
     repeatable: bool = True
-    # Whether each frame of a sequence keeps its shape; only then are sequences without frames allowed.
+    # Whether the shapes of frames do not change; only then may sequences have no frames.
     keeps_frame_shape: bool = False
-    # Whether a sample's result may depend on which other samples of the batch failed.
+    # Whether the result of a sample may depend on which other samples of the batch have failed.
     depends_on_batch: bool = False
-    # Whether it passes its inputs to user code, which may keep references to them, and for which the pipeline must be the
-    # current one.
+    # Whether the operator passes its inputs to user code, which may keep references to them, and during which the pipeline must
+    # be the current one.
     lends_inputs: bool = False
-    # Arguments whose values affect `run_values` only.
+    # The arguments whose values affect only `run_values`.
     varying_arguments: frozenset[str] = frozenset()
 
     def __init__(
@@ -92,7 +92,7 @@ class Operator(Generic[State, Plan, Plans]):
     ) -> None:
         explicit = dict(arguments or {})
         if schema is not None:
-            # An alias has its own schema, whose defaults may differ.
+            # An alias has a schema of its own, whose defaults may differ.
             self.schema = schema  # type: ignore[misc]
         self.device = device
         self.explicit = frozenset(explicit)
@@ -104,7 +104,7 @@ class Operator(Generic[State, Plan, Plans]):
             files.check_argument(self.args[name])
         self.plan_cache = PlanCache()
         self.gpu_launches = GpuLaunches()
-        # The kind of the last batch that needed no changes; see `admit`.
+        # The kinds of the last batch that needed no changes; see `admit`.
         self._admitted: tuple[object, ...] | None = None
         self._described: tuple[object, Sequence[OutputSpec], Any] = (None, (), None)
         given_lists = [self.schema.all_arguments.get(name) for name in self.tensor_arguments]
@@ -114,49 +114,49 @@ class Operator(Generic[State, Plan, Plans]):
         self.setup()
 
     def __class_getitem__(cls, types: object) -> type[Self]:
-        # `Generic` would insist on all parameters: their defaults are known to type checkers only.
+        # `Generic` would require all parameters, as only type checkers know their defaults.
         return cls
 
     # -- implemented by concrete operators --------------------------------------------------------------------
 
     def setup(self) -> None:
-        """Check constant arguments and prepare state that depends on them alone; called once, when the pipeline is
+        """Check constant arguments, and prepare state that depends only on them; called once, when the pipeline is
         built.
         """
 
     def bind(self, payload: object) -> None:
-        """Receive what the operator needs in addition to arguments: a callback, a source."""
+        """Receive what the operator needs in addition to arguments, such as a callback or a source."""
 
     def connect(self, num_inputs: int, num_threads: int, device_id: int | None) -> None:
         """Prepare state that depends on the pipeline; called after :meth:`setup`, when the pipeline is built.
 
         Args:
-            num_inputs: how many inputs the operator has.
-            num_threads: the pipeline's number of threads.
-            device_id: the pipeline's GPU, or None.
+            num_inputs: the number of the operator's inputs.
+            num_threads: the number of the pipeline's threads.
+            device_id: the number of the pipeline's GPU, or None.
         """
 
     def describe(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[OutputSpec]:
-        """Return the outputs' dtypes and layouts for this batch; raise if the inputs' types are not supported."""
+        """Return the dtypes and layouts of the outputs for a batch; raise an error if the types of inputs are not supported."""
         raise NotImplementedError(f"{type(self).__name__} must say what its outputs are")
 
     def infer(self, sample: Sample[State, Plan, Plans]) -> Any:
-        """Return the outputs' shapes for one sample: a list of tuples, or just the tuple if there is one output."""
+        """Return the shapes of the outputs for one sample: a list of tuples, or a single tuple if there is one output."""
         raise NotImplementedError(f"{type(self).__name__} must infer its outputs' shapes")
 
     def infer_batch(self, samples: Samples[State, Plan, Plans]) -> tuple[np.ndarray | Sequence[np.ndarray], Plans]:
-        """Return the outputs' shapes, int64 with a row for each sample, and the samples' plans; replaces :meth:`infer`.
+        """Return the shapes of the outputs and the plans of the samples; implemented in place of :meth:`infer`.
 
-        Returns one array, or one for each output. If it raises, all samples that it hasn't isolated itself
-        (``workspace.fail``) are inferred one by one: so only those at fault fail, and samples that can't share an array
-        still work.
+        The shapes are one array, or one for each output: int64, with a row for each sample. If this method raises an error, all samples
+        that it has not isolated itself (``workspace.fail``) are inferred one by one. Then only the samples that cause errors fail, and
+        samples that cannot share an array still work.
         """
         raise NotImplementedError(f"{type(self).__name__} infers sample by sample")
 
     def working_bytes(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[int]:
-        """Return the bytes of host memory that computing each sample takes in addition to its outputs; empty if that is little.
+        """Return the bytes of host memory that computing each sample takes in addition to its outputs; empty if they are few.
 
-        The samples' shapes are inferred already. Failed samples take 0.
+        The shapes of samples have been inferred. Failed samples take 0 bytes.
         """
         return ()
 
@@ -167,7 +167,7 @@ class Operator(Generic[State, Plan, Plans]):
     def compute_batch(self, workspace: Workspace[State, Plan, Plans]) -> None:
         """Fill the outputs of the whole batch, on the current CuPy stream.
 
-        The default copies the data to the host, computes there, and copies the results back.
+        By default, data are copied to the host, results are computed there, and copied back.
         """
         on_host = replace(
             workspace, inputs=[batch.as_cpu() for batch in workspace.inputs], outputs=[], device="cpu", samples=[]
@@ -187,7 +187,7 @@ class Operator(Generic[State, Plan, Plans]):
             copy_batch(batch, frames)
 
     def run_values(self, workspace: Workspace) -> dict[str, np.generic | np.ndarray]:
-        """Return the kernels' arguments that differ between batches of the same kind, by name (``launch.RunValue``)."""
+        """Return the kernel arguments that differ between batches of the same kind, by name (``launch.RunValue``)."""
         return {}
 
     # -- shared by all operators -------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ class Operator(Generic[State, Plan, Plans]):
         """Return the layout of an input; for data without one, the first declared layout of its rank.
 
         Raises:
-            ValueError: the operator does not accept the layout or the rank.
+            ValueError: the operator does not accept the layout or the number of dimensions.
         """
         batch, declared = workspace.inputs[index], self.schema.input(index).layouts
         layout = batch.layout()
@@ -218,7 +218,7 @@ class Operator(Generic[State, Plan, Plans]):
             if any(batch.layout().startswith("C") for batch in workspace.inputs):
                 run_over_inner_frames(self, workspace)
             else:
-                # For images without frames, per-frame values are lists like any other.
+                # For images without frames, per-frame values are treated as ordinary lists.
                 plain = {name: batch.relabelled(layout="") for name, batch in workspace.arguments.items()}
                 workspace.arguments = plain
                 self._check_lists(workspace)
@@ -228,8 +228,8 @@ class Operator(Generic[State, Plan, Plans]):
         """Name the dimensions of inputs without a layout; return whether samples need no unfolding into frames.
 
         Raises:
-            ValueError: a layout or rank is not supported.
-            RuntimeError: tensors do not fit their list arguments.
+            ValueError: a layout or number of dimensions is not supported.
+            RuntimeError: the shapes of tensors do not suit their list arguments.
         """
         kinds = workspace.kinds()
         workspace.admitted = kinds if kinds == self._admitted else None
@@ -240,18 +240,18 @@ class Operator(Generic[State, Plan, Plans]):
         self.check_inputs(workspace)
         if self.sees_frames(workspace):
             return False
-        # If layouts were completed or values expanded per frame, that must be repeated for each batch.
+        # If layouts were completed, or values expanded for each frame, that has to be repeated for each batch.
         if kinds is not None:
             self._admitted = kinds if kinds == workspace.kinds() else None
         return True
 
     def described(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[OutputSpec]:
-        """Return the result of :meth:`describe` for a batch, reused if the last batch was of the same kind."""
+        """Return the result of :meth:`describe` for a batch; it is reused if the last batch was of the same kind."""
         if not self.described_by_kind:
             return self.describe(workspace)
         kinds, (known, specs, state) = workspace.admitted or workspace.kinds(), self._described
         if kinds is None:
-            # A batch without samples, as in a branch that none takes; the next one may be of the known kind again.
+            # A batch without samples, for example in a branch that no sample takes; the next batch may be of the known kind again.
             return self.describe(workspace)
         if kinds != known:
             specs = self.describe(workspace)
@@ -261,7 +261,9 @@ class Operator(Generic[State, Plan, Plans]):
         return specs
 
     def check_inputs(self, workspace: Workspace) -> None:
-        """Name the dimensions of inputs without a layout; raise for unsupported types, layouts, ranks and lists."""
+        """Name the dimensions of inputs that have no layout; raise errors for unsupported types, layouts, numbers of dimensions and
+        lists.
+        """
         if not self.schema.moves_elements and any(batch.dtype is BFLOAT16 for batch in workspace.inputs):
             raise RuntimeError(NO_BFLOAT16)
         if self.schema.sequences:
@@ -281,36 +283,37 @@ class Operator(Generic[State, Plan, Plans]):
 
     @property
     def begins_early(self) -> bool:
-        """Whether :meth:`begin` starts work that needs no Python, such as decoding, while the previous batch still
-        runs."""
+        """Whether :meth:`begin` starts work that needs no Python, such as decoding, while the previous batch is still running."""
         return False
 
     def prepare(self, workspace: Workspace) -> None:
-        """Start background reads that :meth:`begin` needs; called before it with the same workspace, if there is something to do
-        meanwhile."""
+        """Start background reads that :meth:`begin` needs. Called before :meth:`begin` with the same workspace, if the caller has other
+        work to do meanwhile.
+        """
 
     def begin(self, workspace: Workspace) -> EarlyStart:
-        """Start a batch that a later :meth:`run` with the same workspace completes; may leave a value in
-        ``workspace.begun``. Return hints for the runtime.
+        """Start a batch, and return hints for the runtime; a later :meth:`run` with the same workspace completes the batch.
+
+        May store a value in ``workspace.begun``.
         """
         raise NotImplementedError(f"{type(self).__name__} begins nothing early")
 
     def is_ready(self, workspace: Workspace) -> bool:
-        """Return whether :meth:`run` would not wait for work that :meth:`begin` started."""
+        """Return whether :meth:`run` would not have to wait for work that :meth:`begin` started."""
         return True
 
     def await_begun(self, workspace: Workspace) -> None:
-        """Wait until the work that :meth:`begin` started is done; any thread may call this, while another begins the next batch."""
+        """Wait until the work that :meth:`begin` started is done. Any thread may call this, while another begins the next batch."""
 
     def finish(self, workspace: Workspace) -> None:
-        """Advance state that changes from batch to batch; called after a batch, however it was computed."""
+        """Advance the state that changes from batch to batch; called after a batch, however it was computed."""
 
     def parts(self) -> Iterable[tuple[str, Operator]]:
-        """Return the operators that it replaces, by node name; empty unless it is a fused operator."""
+        """Return the operators that a fused operator replaces, by node name; empty for other operators."""
         return ()
 
     def _frames_named(self, batch: Any, index: int) -> object:
-        """Return an input; without a layout it gets the first declared one of its rank, if that has frames."""
+        """Return an input; if it has no layout, but the first declared layout with as many dimensions has frames, it gets that layout."""
         if batch.layout():
             return batch
         fitting = (layout for layout in self.schema.input(index).layouts if len(layout) == batch.ndim())
@@ -321,20 +324,20 @@ class Operator(Generic[State, Plan, Plans]):
         return self.schema.sequences and argument.per_frame
 
     def _argument_batch(self, name: str, batch: Any) -> Any:
-        """Return the values of an argument, without a layout if they are not meant per frame."""
+        """Return the values of an argument; their layout is removed if they are not per-frame values."""
         per_frame = self._is_per_frame(self.schema.all_arguments[name])
         return batch if per_frame or not _holds_frames(batch) else batch.relabelled(layout="")
 
     def _check_layouts(self, workspace: Workspace) -> None:
-        """Raise ValueError for inputs whose layout or rank isn't declared, before any other check."""
+        """Raise ValueError for inputs whose layout or number of dimensions is not declared; this precedes all other checks."""
         for index, batch in enumerate(workspace.inputs):
             declared = self.schema.input(index).layouts
-            # For sequences only the layout of their frames may be declared.
+            # For sequences, possibly only the layout of the frames is declared.
             if not _holds_frames(batch) or any(layout.startswith("F") for layout in declared):
                 self.input_layout(workspace, index)
 
     def _check_lists(self, workspace: Workspace) -> None:
-        """Raise RuntimeError for tensors whose shapes don't fit their list arguments."""
+        """Raise RuntimeError for tensors whose shapes do not suit their list arguments."""
         for name, batch in workspace.arguments.items():
             argument = self.schema.all_arguments.get(name)
             if argument is not None and argument.is_list:
@@ -352,7 +355,7 @@ class Operator(Generic[State, Plan, Plans]):
         return any(map(_holds_frames, workspace.inputs))
 
     def run_batch(self, workspace: Workspace) -> None:
-        """Run the operator on samples that need no unfolding."""
+        """Run the operator on samples that need not be unfolded into frames."""
         if workspace.device != "cpu" and self.gpu_launches.repeat(self, workspace):
             return
         specs = self.described(workspace)
@@ -367,7 +370,7 @@ class Operator(Generic[State, Plan, Plans]):
             self.gpu_launches.record(self, workspace, self.compute_batch)
 
     def constant_values(self, name: str) -> np.ndarray:
-        """Return a constant numeric argument, float64 of shape (1, values); empty if it is absent."""
+        """Return the value of a constant numeric argument, float64 of shape (1, values); empty if the argument is absent."""
         known = self._constants.get(name)
         if known is None:
             value = self.args[name]
@@ -375,36 +378,37 @@ class Operator(Generic[State, Plan, Plans]):
         return known
 
     def infer_samples(self, workspace: Workspace[State, Plan, Plans], specs: Sequence[OutputSpec]) -> list[list[Shape]]:
-        """Return the shapes of each output for each sample; leave the samples in the workspace. Failed ones get empty
-        shapes, and so do those that would take too much memory."""
+        """Infer the shapes of each output for each sample; store the samples in the workspace. Failed samples get empty shapes, and so
+        do those that would take too much memory.
+        """
         return plan_within_allowance(self, workspace, specs)
 
     def infer_shapes(self, workspace: Workspace[State, Plan, Plans], num_outputs: int) -> list[list[Shape]]:
-        """Return the shapes of each output for each sample, however large; leave the samples in the workspace."""
+        """Infer the shapes of each output for each sample, however large; store the samples in the workspace."""
         return BatchPlanning(self, workspace).shapes(num_outputs)
 
     @functools.cached_property
     def plans_in_arrays(self) -> bool:
-        """Whether it implements :meth:`infer_batch`, and not :meth:`infer`."""
+        """Whether the operator implements :meth:`infer_batch` rather than :meth:`infer`."""
         return type(self).infer_batch is not Operator.infer_batch
 
     def align_frames(
         self, workspace: Workspace, shapes: list[list[Shape]], lengths: Sequence[int]
     ) -> list[list[Shape]]:
-        """Return the shapes of each output for each frame; ``lengths``: the number of frames in each sequence.
+        """Return the shapes of each output for each frame, changed so that the frames of a sequence have the same shape.
 
-        For operators that may give frames different shapes: the frames of one sequence must have the same.
+        Overridden by operators that may give frames different shapes; ``lengths``: the number of frames in each sequence.
         """
         return shapes
 
     def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
-        """Compute the samples on the pool's threads, the most expensive first."""
+        """Compute the samples on the pool's threads, the most expensive ones first."""
         self.compute_some(workspace, range(workspace.batch_size), shapes)
 
     def compute_some(
         self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], shapes: Sequence[Shape]
     ) -> None:
-        """Compute the samples at these positions; ``shapes`` are those of all samples."""
+        """Compute the samples at these positions; ``shapes``: the shapes of all samples."""
 
         def task(number: int) -> None:
             index = indices[number]
@@ -420,7 +424,7 @@ class Operator(Generic[State, Plan, Plans]):
 
     @functools.cached_property
     def is_cheap_on_host(self) -> bool:
-        """Whether a run is expected to take so little host time that prefetching on a thread gains nothing; see
+        """Whether a run is expected to take so little time on the host that prefetching on a thread gains nothing; see
         :meth:`begin`.
         """
         kind = type(self)
@@ -431,7 +435,7 @@ class Operator(Generic[State, Plan, Plans]):
         return None
 
     def state(self) -> Any:
-        """Return the state to checkpoint, as JSON-compatible data; None if there is none."""
+        """Return the state for checkpoints, as JSON-compatible data; None if there is none."""
         return None
 
     def restore(self, state: object) -> None:

@@ -1,7 +1,6 @@
-"""An index of the modules that declare a package's operators, so that each is loaded on first use.
-
-The index is a file in the package, derived from the operators' declarations when the package is built or set up, as the type stubs
-are. It is used only as long as all files of the package have the sizes that they had then.
+"""An index of the modules that declare the operators of a package, so that each module is loaded on first use.
+ The index is a file in the package. Like the type stubs, it is derived from the operators' declarations when the package is built or set
+up. It is used only as long as all files of the package have the sizes that they had at that time.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ FILE_NAME = "index.json"
 
 
 class Entry(NamedTuple):
-    """One operator.
+    """An operator in the index.
 
     Args:
-        name: its schema's name.
-        module: the module that declares it.
-        fn_path: its path in ``fn``.
-        class_path: its path in ``ops``.
-        is_unlisted: its schema's ``is_unlisted``.
-        fuses: whether it replaces others.
+        name: the name of the operator's schema.
+        module: the module that declares the operator.
+        fn_path: the operator's path in ``fn``.
+        class_path: the operator's path in ``ops``.
+        is_unlisted: the schema's ``is_unlisted``.
+        fuses: whether the operator is a fused one.
     """
 
     name: str
@@ -40,12 +39,12 @@ class Entry(NamedTuple):
 
 
 def entry_of(schema: Schema, module: str) -> Entry:
-    """Return the entry of an operator that a module declares."""
+    """Return the entry for an operator that a module declares."""
     return Entry(schema.name, module, schema.fn_path, schema.class_path, schema.is_unlisted, schema.fuses is not None)
 
 
 def index_text(folder: Path, entries: Iterable[Entry]) -> str:
-    """Return the text of the index of a package in ``folder``, with entries for its operators."""
+    """Return the text of the index for the package in ``folder``, with entries for its operators."""
     lines = [
         f'{{"fields": {json.dumps(Entry._fields)},',
         f'"sizes": {json.dumps(_sizes(str(folder)), sort_keys=True)},',
@@ -57,11 +56,11 @@ def index_text(folder: Path, entries: Iterable[Entry]) -> str:
 
 
 def read_index(folder: str) -> list[Entry] | None:
-    """Return the operators of the package in ``folder``, or None if there is no index, or an outdated one."""
+    """Return the operators of the package in ``folder``, or None if the index is missing or outdated."""
     try:
         with open(os.path.join(folder, FILE_NAME), encoding="utf-8") as file:
             index = json.load(file)
-    except (FileNotFoundError, NotADirectoryError, ValueError):  # remains of an interrupted build
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # an interrupted build may leave such remains
         return None
     if index.get("fields") != list(Entry._fields) or index["sizes"] != _sizes(folder):
         return None
@@ -69,7 +68,7 @@ def read_index(folder: str) -> list[Entry] | None:
 
 
 def _sizes(folder: str, below: str = "") -> dict[str, int]:
-    """Return the sizes in bytes of all modules in a folder, by their paths."""
+    """Return the sizes of all modules in a folder in bytes, by path."""
     sizes: dict[str, int] = {}
     with os.scandir(folder) as entries:
         for entry in entries:

@@ -1,4 +1,4 @@
-"""An operator's outputs before they are computed: types, shapes and destinations."""
+"""The outputs of an operator before they are computed: types, shapes and destinations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class OutputSpec:
-    """An output's dtype, layout and (for batches without samples) rank."""
+    """The dtype and layout of an output, and for batches without samples the number of dimensions."""
 
     dtype: DALIDataType
     layout: str = ""
@@ -22,23 +22,23 @@ class OutputSpec:
 
 
 class Destination(Protocol):
-    """A caller's memory for a batch that a pipeline returns, so that it need not be copied there."""
+    """Memory of a caller for a batch that a pipeline returns, so that the batch need not be copied there."""
 
     def allocate(self, shapes: Sequence[Shape], dtype: DALIDataType, layout: str) -> TensorListCPU | None:
-        """Return an uninitialized batch in this memory; None if a batch of these shapes is not written there directly."""
+        """Return an uninitialized batch in this memory; None if a batch of these shapes cannot be written there directly."""
 
 
 def allocate_batch(
     shapes: Sequence[Shape], spec: OutputSpec, device: str, pool: HostPool | None, destination: Destination | None
 ) -> Any:
-    """Return an uninitialized batch.
+    """Allocate an uninitialized batch.
 
     Args:
-        shapes: the shapes of its samples; the rank of a batch without any is that of ``spec``.
-        spec: its type and layout.
+        shapes: the shapes of the samples.
+        spec: the type and layout of the batch, and the number of dimensions if there are no samples.
         device: ``cpu`` or ``gpu``.
-        pool: the source of CPU memory; None: the system.
-        destination: the buffer for the batch if it is on the CPU and fits there; None: any memory.
+        pool: the pool of CPU memory; None: memory comes from the system.
+        destination: the memory for the batch if it is on the CPU and fits there; None: any memory.
     """
     if not shapes:
         kind = TensorListCPU if device == "cpu" else TensorListGPU

@@ -1,7 +1,6 @@
-"""Planning a batch: the shapes of its outputs, and each sample's plan, from the operator's ``infer`` or ``infer_batch``.
-
-Samples are planned together where the operator can, one by one where that fails, so that only those at fault fail, and
-not at all where an equal one is known.
+"""Plans batches: the shapes of outputs, and the plan of each sample, from the operator's ``infer`` or ``infer_batch``.
+ Samples are planned together if the operator can do that. If that fails, they are planned one by one, so that only the samples that cause
+errors fail. A sample is not planned if the plan of an equal one is known.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from penstock.schema.workspace import HasArguments, PlannedSamples, Sample, Samp
 
 MAX_CACHED_PLANS = 256
 """The largest number of cached plans, for samples of the same types and layouts."""
-# After `_MAX_MISSES` batches without a known sample, only every `_RETRY_INTERVAL`-th batch is looked up.
+# After `_MAX_MISSES` batches without a known sample, samples are only looked up in every `_RETRY_INTERVAL`-th batch.
 _MAX_MISSES, _RETRY_INTERVAL = 4, 16
-# For each :meth:`Sample.key`, the shapes of the outputs, and the holder of the plan.
+# For each :meth:`Sample.key`, the shapes of the outputs, and the object that contains the plan.
 _Known = dict[Any, tuple[Sequence[Shape], OwnPlan[Plan] | PlanRow[Plan] | None]]
 
 
 class Planned(HasArguments, Protocol):
-    """The parts of an operator that are needed to plan a batch; see :class:`Operator`."""
+    """The parts of an operator that planning a batch needs; see :class:`Operator`."""
 
     plans_by_shape: bool
     plan_cache: PlanCache
@@ -43,7 +42,7 @@ class Planned(HasArguments, Protocol):
 
 
 class PlanCache:
-    """The plans of an operator whose plans depend on nothing but types, layouts, shapes and arguments."""
+    """Cached plans of an operator whose plans depend only on types, layouts, shapes and arguments."""
 
     def __init__(self) -> None:
         self._plans: dict[Any, _Known[Any]] = {}
@@ -53,7 +52,7 @@ class PlanCache:
         return sum(map(len, self._plans.values()))
 
     def of(self, workspace: Workspace) -> _Known[Any]:
-        """Return the known samples of a batch's types and layouts, by :meth:`Sample.key`."""
+        """Return the known samples with the types and layouts of a batch, by :meth:`Sample.key`."""
         batches = [*workspace.inputs, *workspace.arguments.values()]
         plans = self._plans.setdefault(tuple((batch.dtype, batch.layout()) for batch in batches), {})
         if len(plans) > MAX_CACHED_PLANS:
@@ -61,7 +60,7 @@ class PlanCache:
         return plans
 
     def is_enabled(self, workspace: Workspace) -> bool:
-        """Return whether to look samples up: rarely, if recent batches never had known ones."""
+        """Return whether to look samples up in this batch; rarely true if recent batches had no known samples."""
         return self._misses < _MAX_MISSES or workspace.iteration % _RETRY_INTERVAL == 0
 
     def record_lookup(self, found: bool) -> None:
@@ -74,8 +73,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
 
     Args:
         operator: the operator that runs the batch.
-        workspace: the batch's workspace; gets its samples and, if they are planned in arrays, ``plans``. Samples fail
-            there.
+        workspace: the batch's workspace, in which samples, failures and, if samples are planned in arrays, ``plans`` are stored.
     """
 
     __slots__ = ("_inferred", "_operator", "_workspace")
@@ -83,11 +81,11 @@ class BatchPlanning(Generic[State, Plan, Plans]):
     def __init__(self, operator: Planned, workspace: Workspace[State, Plan, Plans]) -> None:
         self._operator = operator
         self._workspace = workspace
-        # The shapes of each sample's outputs; None for those that failed.
+        # The shapes of each sample's outputs; None for failed samples.
         self._inferred: list[Sequence[Shape] | None] = [None] * workspace.batch_size
 
     def shapes(self, num_outputs: int) -> list[list[Shape]]:
-        """Return the shapes of each output for each sample; failed samples get empty shapes of the same rank."""
+        """Return the shapes of each output for each sample; failed samples get empty shapes with the same number of dimensions."""
         operator, workspace = self._operator, self._workspace
         if operator.plans_by_shape and _is_uniform(workspace):
             return self._shapes_of_equal_samples(num_outputs)
@@ -109,7 +107,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
         return [self._column(output) for output in range(num_outputs)]
 
     def _plan(self, indices: Sequence[int]) -> list[list[Shape]] | None:
-        """Plan samples one by one or together, whichever the operator implements; see :meth:`_plan_together`."""
+        """Plan samples one by one or together, depending on what the operator implements; returns the same as :meth:`_plan_together`."""
         operator, workspace = self._operator, self._workspace
         if operator.plans_in_arrays:
             return self._plan_together(indices)
@@ -124,7 +122,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
         return None
 
     def _plan_together(self, indices: Sequence[int]) -> list[list[Shape]] | None:
-        """Plan samples in arrays; return the shapes of each output if all samples of the batch were planned."""
+        """Plan samples in arrays; return the shapes of each output if these are all samples of the batch, otherwise None."""
         if not indices:
             return None
         workspace, inferred = self._workspace, self._inferred
@@ -156,7 +154,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
         return None
 
     def _plan_apart(self, indices: Sequence[int]) -> None:
-        """Plan samples one by one, after planning them together failed."""
+        """Plan samples one by one, after planning them together has failed."""
         workspace = self._workspace
         parts: dict[int, Plans] = {}
         for index in indices:
@@ -170,7 +168,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
                 workspace.samples.hold(list(parts), workspace.plans)
 
     def _plan_by_shape(self) -> None:
-        """Plan one of each group of equal samples, unless an earlier batch had an equal one."""
+        """Plan one sample of each group of equal ones, unless the plan of an equal sample is known from an earlier batch."""
         workspace, inferred, cache = self._workspace, self._inferred, self._operator.plan_cache
         known = cache.of(workspace)
         missing: dict[object, list[Sample[State, Plan, Plans]]] = {}
@@ -190,7 +188,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
         for key, (first, *others) in missing.items():
             shapes = inferred[first.index]
             if shapes is None:
-                # Equal samples fail alike.
+                # Equal samples fail in the same way, each with an error of its own.
                 self._plan([sample.index for sample in others])
                 continue
             known[key] = shapes, first.held
@@ -198,7 +196,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
                 inferred[sample.index], sample.held = shapes, first.held
 
     def _shapes_of_equal_samples(self, num_outputs: int) -> list[list[Shape]]:
-        """Plan one sample for all of a batch whose samples are equal, unless an earlier batch had an equal one."""
+        """Plan one sample for a whole batch of equal samples, unless the plan of an equal one is known from an earlier batch."""
         workspace = self._workspace
         count, known = workspace.batch_size, self._operator.plan_cache.of(workspace)
         samples: PlannedSamples[State, Plan, Plans] = PlannedSamples(self._operator, workspace)
@@ -209,7 +207,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
             self._plan([0])
             shapes, first = self._inferred[0], samples[0]
             if shapes is None or first is None:
-                # Equal samples fail alike.
+                # Equal samples fail in the same way, each with an error of its own.
                 self._plan(range(1, count))
                 return [self._column(output) for output in range(num_outputs)]
             cached = known[key] = shapes, first.held
@@ -218,7 +216,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
         return [[tuple(shapes[output])] * count for output in range(num_outputs)]
 
     def _column(self, output: int) -> list[Shape]:
-        """Return one output's shapes for all samples."""
+        """Return the shapes of one output for all samples."""
         ndim = next((len(shapes[output]) for shapes in self._inferred if shapes is not None), 1)
         empty = (0,) * max(ndim, 1)
         return [empty if shapes is None else tuple(shapes[output]) for shapes in self._inferred]
@@ -232,10 +230,10 @@ def plan_within_allowance(
     Args:
         operator: the operator that runs the batch.
         workspace: the batch's workspace.
-        specs: its outputs' specs.
+        specs: the specs of the batch's outputs.
 
     Returns:
-        The shapes of each output for each sample; failed ones get empty shapes.
+        The shapes of each output for each sample; failed samples get empty shapes.
     """
     shapes = operator.infer_shapes(workspace, len(specs))
     allowance = workspace.allowance
@@ -246,13 +244,13 @@ def plan_within_allowance(
             break
         for index, error in refused.items():
             workspace.fail(index, error)
-        # Only live samples have plans.
+        # Only samples that have not failed have plans.
         shapes = operator.infer_shapes(workspace, len(specs))
     return shapes
 
 
 def _is_uniform(workspace: Workspace) -> bool:
-    """Return whether the samples of a batch are equal in shapes and arguments, without looking at each."""
+    """Return whether the samples of a batch have equal shapes and arguments, as far as can be told without inspecting each sample."""
     return (
         not workspace.arguments
         and not workspace.failures
@@ -262,7 +260,7 @@ def _is_uniform(workspace: Workspace) -> bool:
 
 
 def _shapes_in_rows(rows: np.ndarray) -> list[Shape]:
-    """Return shapes from rows; equal samples share one object."""
+    """Return shapes given as rows; equal samples share one object."""
     if rows.tobytes() == rows[:1].tobytes() * len(rows):
         return [tuple(rows[0].tolist())] * len(rows) if len(rows) else []
     return list(map(tuple, rows.tolist()))

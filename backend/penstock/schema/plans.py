@@ -1,4 +1,4 @@
-"""Plans, which operators derive from shapes and arguments before they compute; plans of many samples are stored as columns."""
+"""Plans, which operators derive from shapes and arguments before they compute. The plans of many samples are stored as columns."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ else:
 
 @dataclass(eq=False)
 class PlanColumns(Sequence[Plan]):
-    """The plans of many samples as a structure of arrays: ``plans[row]`` is one sample's plan.
+    """The plans of many samples as a structure of arrays: ``plans[row]`` is the plan of one sample.
 
-    Fields are arrays or lists with an entry for each sample, nested columns, or values that all samples share.
+    A field is an array or a list with an entry for each sample, nested columns, or a value that all samples share.
     """
 
     @abstractmethod
@@ -34,7 +34,7 @@ class PlanColumns(Sequence[Plan]):
 
     @abstractmethod
     def row(self, number: int) -> Plan:
-        """Return one sample's plan."""
+        """Return the plan of one sample."""
 
     @overload
     def __getitem__(self, rows: int) -> Plan: ...
@@ -51,14 +51,14 @@ class PlanColumns(Sequence[Plan]):
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the plans of all parts, concatenated."""
+        """Return the concatenated plans of all parts."""
         columns = {column.name: _joined([getattr(part, column.name) for part in parts]) for column in fields(cls)}
         return cls(**columns)
 
 
 @dataclass(eq=False)
 class NoPlans(PlanColumns[None]):
-    """The plans of samples whose work follows from types, shapes and constant arguments.
+    """Plans for samples that need none, as types, shapes and constant arguments determine how they are computed.
 
     Attributes:
         samples: the number of samples.
@@ -78,7 +78,7 @@ class NoPlans(PlanColumns[None]):
 
 
 class OwnPlan(Generic[Plan]):
-    """The plan of one sample, or of several equal ones."""
+    """The plan of one sample, or of several equal samples."""
 
     __slots__ = ("plan",)
 
@@ -87,7 +87,7 @@ class OwnPlan(Generic[Plan]):
 
 
 class PlanRow(Generic[Plan]):
-    """A row of many samples' plans, materialized on first use."""
+    """A row of :class:`PlanColumns`; the plan is created on first use."""
 
     __slots__ = ("_number", "_plan", "_plans")
 
@@ -114,8 +114,8 @@ def _joined(parts: Sequence[Any]) -> Any:
     return [row for part in parts for row in part] if isinstance(first, list) else first
 
 
-# The type parameters of operators: the state that `describe` stores for the batch, the plan of one sample, and the
-# plans of many samples if the operator implements `infer_batch`. Only type checkers see their defaults.
+# The type parameters of operators: the state that `describe` stores for the batch, the plan of one sample, and the plans
+# of many samples if the operator implements `infer_batch`. Only type checkers see their defaults.
 if TYPE_CHECKING:
     State = TypeVar("State", default=Any)
     Plans = TypeVar("Plans", bound=PlanColumns[Any], default=Any)

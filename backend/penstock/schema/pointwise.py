@@ -1,4 +1,4 @@
-"""Elementwise operators: each element of the output depends on the same element of the input only."""
+"""Elementwise operators: each output element depends only on the same element of the input."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from penstock.schema.workspace import Sample
 
 
 class PointwiseOperator(ChainOperator[State, Plan, Plans]):
-    """The base of operators that can compute a part of a sample, so that a chain of them runs block by block."""
+    """Base class of operators that can compute a part of a sample, so that a chain of them runs block by block."""
 
-    # Number of elements along the last dimension that are computed together.
+    # The number of elements along the last dimension that must be computed together.
     group: int = 1
 
     def is_pointwise(self) -> bool:
-        """Return whether its arguments make it pointwise, for one input."""
+        """Return whether the operator is pointwise with its arguments and a single input."""
         return True
 
     def joins_chain(self) -> bool:
@@ -33,16 +33,16 @@ class PointwiseOperator(ChainOperator[State, Plan, Plans]):
         """Compute, on the CPU, the result of :meth:`compute` for some elements: contiguous arrays of shape (n,).
 
         Args:
-            sample: the sample with inferred shapes; its data may be absent.
-            source: an array of the input's type; whole groups.
-            target: an array of the output's type.
+            sample: the sample, whose shapes have been inferred; its data may be absent.
+            source: whole groups of elements of the input's type, a contiguous array of shape (n,).
+            target: the array to fill, of the output's type, contiguous and of shape (n,).
         """
         raise NotImplementedError(f"{type(self).__name__} does not compute element by element")
 
 
 @dataclass(frozen=True)
 class ElementMap(PointwiseMap):
-    """A pointwise operator on one sample."""
+    """The stage of a pointwise operator for one sample."""
 
     operator: PointwiseOperator
     shape: Shape

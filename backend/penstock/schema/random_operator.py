@@ -1,4 +1,4 @@
-"""The base of operators that draw random numbers: each sample of each batch has a separate random stream."""
+"""The base class of operators that draw random numbers: each sample of each batch has a random stream of its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.storage import ANYWHERE, Files
 
 
 class Streams(NamedTuple):
-    """Like :class:`Stream`, for many samples, which differ in ``streams`` only."""
+    """Like :class:`Stream`, for many samples, which differ only in ``streams``."""
 
     key: Key
     streams: np.ndarray
@@ -26,13 +26,14 @@ class Streams(NamedTuple):
 
 
 class RandomOperator(Operator[State, Plan, Plans]):
-    """An operator whose samples draw from streams that depend on its seed, on the number of samples in earlier batches,
-    and on the sample's index in the batch; on nothing else, so not on the order in which threads run.
+    """Base class of operators that draw random numbers.
 
-    Frames of one sequence share the stream of their sequence. ``reset()`` does not rewind.
+    Each sample draws from a stream that depends only on the operator's seed, on the number of samples in earlier batches, and on the
+    sample's index in the batch, and thus not on the order in which threads run. The frames of a sequence share the stream of the sequence.
+    ``reset()`` does not rewind streams.
     """
 
-    # Operators whose kernels take the batch's stream as a run value are repeatable.
+    # Operators whose kernels get the batch's stream as a run value override this.
     repeatable = False
     varying_arguments = frozenset({"_random_state"})
 
@@ -64,11 +65,11 @@ class RandomOperator(Operator[State, Plan, Plans]):
         return self._stream_at(workspace, self.stream_index(workspace, index))
 
     def stream_index(self, workspace: Workspace, index: int) -> int:
-        """Return the index of a sample's stream among the batch's."""
+        """Return the index of a sample's stream among the streams of the batch."""
         return index if workspace.owners is None else workspace.owners[index]
 
     def first_stream(self, workspace: Workspace) -> Stream:
-        """Return the first of the batch's streams; the others follow by index."""
+        """Return the first stream of a batch; the streams of other samples follow by index."""
         return self._stream_at(workspace, 0)
 
     def run_values(self, workspace: Workspace) -> dict[str, np.generic | np.ndarray]:
@@ -77,7 +78,7 @@ class RandomOperator(Operator[State, Plan, Plans]):
     def _stream_at(self, workspace: Workspace, index: int) -> Stream:
         states = workspace.arguments.get("_random_state")
         if states is not None:
-            # The state of the first sample is the operator's; the samples' streams follow from it.
+            # The state of the first sample is that of the operator; the streams of all samples follow from it.
             return stream_from_state(states.samples[0], index)
         return sample_stream(self.seed, self._produced, index)
 
@@ -100,5 +101,5 @@ class RandomOperator(Operator[State, Plan, Plans]):
 
 @functools.lru_cache(maxsize=64)
 def _steps(count: int) -> np.ndarray:
-    """Return the steps from the first stream of a batch to each of its streams; like stream numbers, they wrap around."""
+    """Return the steps from a batch's first stream to each of its streams; steps wrap around, like stream numbers."""
     return np.uint64(SAMPLE_STRIDE) * np.arange(count, dtype=np.uint64)

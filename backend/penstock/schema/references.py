@@ -1,4 +1,4 @@
-"""The argument `reference` of operators that can compute exactly what OpenCV does."""
+"""The argument `reference` of operators that can compute exactly the same as OpenCV."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _DALI, _OPENCV = "dali", "opencv"
 
 
 def opencv_reference(doc: str) -> Argument:
-    """Return the argument.
+    """Return the argument `reference`.
 
     Args:
-        doc: the description of what OpenCV computes, and from what.
+        doc: a description of what OpenCV computes, and of its inputs.
     """
     return Argument(
         "reference",
@@ -28,10 +28,10 @@ def opencv_reference(doc: str) -> Argument:
 
 
 def follows_opencv(operator: Operator) -> bool:
-    """Return whether an operator computes as OpenCV does.
+    """Return whether an operator is to compute the same as OpenCV.
 
     Raises:
-        ValueError: ``reference`` has no such value.
+        ValueError: the value of ``reference`` is not allowed.
     """
     reference = operator.args["reference"]
     if reference not in (_DALI, _OPENCV):
@@ -40,10 +40,10 @@ def follows_opencv(operator: Operator) -> bool:
 
 
 def check_opencv_types(workspace: Workspace, accepted: Collection[DALIDataType], output: DALIDataType) -> None:
-    """Check the types of the first input and of the output for OpenCV.
+    """Check that OpenCV supports the types of the first input and of the output.
 
     Raises:
-        RuntimeError: OpenCV's function does not take the input's type, or gives another one.
+        RuntimeError: OpenCV's function does not accept the type of the input, or the output has another type than the input.
     """
     dtype = workspace.inputs[0].dtype
     if dtype not in accepted:

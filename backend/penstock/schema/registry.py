@@ -1,6 +1,5 @@
-"""All operators by the names of their schemas. Filled by the operators' modules; nothing lists them here.
-
-Modules of a package that has an index are imported when one of their operators is first requested.
+"""The registry of all operators, by the names of their schemas. Operators' modules fill it; there is no list of operators here.
+If a package has an index, a module is imported when one of its operators is first requested.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
 
 _schemas: dict[str, Schema] = {}
 _classes: dict[str, type[Operator]] = {}
-# Operators whose modules are not imported yet, by name.
+# Operators whose modules have not been imported yet, by name.
 _offered: dict[str, Entry] = {}
 _listeners: list[Callable[[Entry], None]] = []
 T = TypeVar("T", bound="type[Operator]")
 
 
 def register_operator(cls: T) -> T:
-    """Register an operator class, and its aliases, under its schema's name."""
+    """Register an operator class, and its aliases, under the names of their schemas."""
     schema = cls.schema
     _add(schema, cls)
     for alias in schema.aliases:
@@ -52,7 +51,7 @@ def register_operator(cls: T) -> T:
 
 
 def _with_numbered_names(inputs: tuple[Input, ...]) -> tuple[Input, ...]:
-    """Return the inputs of an old name, which are numbered instead of named if there are several, as in DALI."""
+    """Return the inputs of an old name; as in DALI, they are numbered rather than named if there are several."""
     return tuple(replace(one, name=f"input_{index}") for index, one in enumerate(inputs)) if len(inputs) > 1 else inputs
 
 
@@ -74,7 +73,7 @@ def _announce(entry: Entry) -> None:
 
 
 def subscribe(listener: Callable[[Entry], None]) -> None:
-    """Call ``listener`` for every operator known so far, loaded or not, and for each offered or registered later."""
+    """Call ``listener`` for every operator that is known, loaded or not, and for each that is offered or registered later."""
     _listeners.append(listener)
     for entry in list(_offered.values()):
         listener(entry)
@@ -84,7 +83,7 @@ def subscribe(listener: Callable[[Entry], None]) -> None:
 
 @functools.cache
 def offer_package(package_name: str) -> None:
-    """Make the operators of a package known: each is loaded when it is first used, or all now if no index lists them."""
+    """Make the operators of a package known. Each is loaded when it is first used; without an index, all are loaded now."""
     entries = read_index(importlib.import_module(package_name).__path__[0])
     if entries is None:
         load_package(package_name)
@@ -97,16 +96,16 @@ def offer_package(package_name: str) -> None:
 
 @functools.cache
 def load_package(package_name: str) -> None:
-    """Import every public module of a package, so that the operators declared there register themselves."""
+    """Import all public modules of a package, so that the operators declared in them are registered."""
     package = importlib.import_module(package_name)
     for module in pkgutil.walk_packages(package.__path__, package_name + "."):
-        # Operators import private modules themselves, some of them lazily: kernels load numba.
+        # Private modules are imported by operators themselves, some of them lazily, as kernels load numba.
         if not module.name.rpartition(".")[2].startswith("_"):
             importlib.import_module(module.name)
 
 
 def _load(entry: Entry) -> None:
-    # Removed only after the import, so that other threads wait for the module as well.
+    # Remove the entry only after the import, so that other threads wait for the module, too.
     importlib.import_module(entry.module)
     _offered.pop(entry.name, None)
 
@@ -131,19 +130,19 @@ def find_schema(name: str) -> Schema:
 
 
 def operator_class(name: str) -> type[Operator]:
-    """Return the class of the operator with schema ``name``."""
+    """Return the class of the operator whose schema is called ``name``."""
     find_schema(name)
     return _classes[name]
 
 
 def all_schemas() -> Iterator[Schema]:
-    """Return all schemas, including aliases, in order of name."""
+    """Return all schemas, including those of aliases, sorted by name."""
     load_offered()
     return iter([_schemas[name] for name in sorted(_schemas)])
 
 
 def fusing_schemas(by: str) -> list[Schema]:
-    """Return the schemas of the fused operators that the pass ``by`` inserts, in order of name."""
+    """Return the schemas of the fused operators that the pass ``by`` inserts, sorted by name."""
     for entry in list(_offered.values()):
         if entry.fuses:
             _load(entry)

@@ -17,7 +17,7 @@ _Given = ParamSpec("_Given")
 
 
 def values_of(argument: Argument, batch: TensorListCPU, indices: Sequence[int]) -> np.ndarray:
-    """Return the values of a tensor for an argument, a row for each of some samples of the batch.
+    """Return the values that a tensor has for an argument, with a row for each of some samples.
 
     Raises:
         ValueError: the samples have different numbers of values.
@@ -39,7 +39,7 @@ class Samples(Generic[State, Plan, Plans]):
 
     Attributes:
         workspace: the batch's workspace.
-        indices: positions in the batch.
+        indices: the positions of the samples in the batch.
     """
 
     __slots__ = ("_operator", "indices", "workspace")
@@ -61,11 +61,11 @@ class Samples(Generic[State, Plan, Plans]):
 
     @property
     def are_all(self) -> bool:
-        """Whether these are all the samples of the batch."""
+        """Whether these are all samples of the batch."""
         return len(self.indices) == self.workspace.batch_size
 
     def of(self, rows: Sequence[object]) -> Sequence[Any]:
-        """Return these samples' entries of a list that has one for each sample of the batch."""
+        """Return the entries of these samples in a list that has an entry for each sample of the batch."""
         return rows if self.are_all else [rows[index] for index in self.indices]
 
     def shapes(self, number: int = 0) -> np.ndarray:
@@ -88,9 +88,9 @@ class Samples(Generic[State, Plan, Plans]):
         *args: _Given.args,
         **named: _Given.kwargs,
     ) -> Derived:
-        """Return the result of ``work(*args, **named)``, cached across batches if the arguments ``names`` are constant.
+        """Return the result of ``work(*args, **named)``; it is cached across batches if the arguments ``names`` are constant.
 
-        It must depend only on these arguments and on ``key``.
+        The result must depend only on these arguments and on ``key``.
         """
         if not self.workspace.arguments.keys().isdisjoint(names):
             return work(*args, **named)
@@ -105,10 +105,10 @@ class Samples(Generic[State, Plan, Plans]):
         return self._operator.args[name]
 
     def values(self, name: str) -> np.ndarray:
-        """Return a numeric argument's values, float64 of shape (samples, values) or, if constant, (1, values).
+        """Return the values of a numeric argument, float64 of shape (samples, values) or, if it is constant, (1, values).
 
         Raises:
-            ValueError: the samples have different numbers of values.
+            ValueError: samples have different numbers of values.
         """
         batch = self.workspace.arguments.get(name)
         if batch is None:
@@ -117,7 +117,7 @@ class Samples(Generic[State, Plan, Plans]):
         return values_of(argument, batch, self.indices).astype(np.float64, copy=False)
 
     def lists(self, name: str) -> list[Any]:
-        """Return an argument's value for each sample, in the form of :class:`Sample`."""
+        """Return the value of an argument for each sample, in the same form as from :class:`Sample`."""
         batch = self.workspace.arguments.get(name)
         if batch is None:
             return [self.constant(name)] * len(self)
@@ -125,16 +125,16 @@ class Samples(Generic[State, Plan, Plans]):
         return [argument.from_tensor(batch.samples[index], batch.dtype) for index in self.indices]
 
     def scalars(self, name: str) -> np.ndarray:
-        """Return a numeric argument's single value for each sample, float64 of shape (samples,) or, if constant, (1,)."""
+        """Return the single value of a numeric argument for each sample, float64 of shape (samples,) or, if it is constant, (1,)."""
         return self.values(name)[:, 0]
 
     def per_axis(self, name: str, count: int) -> np.ndarray:
-        """Return a numeric argument's value for each of ``count`` axes, float64: a row for each sample or, if constant, one row.
+        """Return the values of a numeric argument for ``count`` axes, float64: a row for each sample or, if it is constant, one row.
 
-        A single constant, or a scalar computed in the graph, applies to all axes.
+        A single value, constant or computed in the graph, applies to all axes.
 
         Raises:
-            RuntimeError: there are more or fewer values.
+            RuntimeError: there are neither one nor ``count`` values.
         """
         values, computed = self.values(name), self.workspace.arguments.get(name)
         if values.shape[1] == 1 and (computed is None or not computed.ndim()):
@@ -149,7 +149,7 @@ class Samples(Generic[State, Plan, Plans]):
         """Return a tensor argument's arrays, stacked; None if the argument is constant or absent.
 
         Raises:
-            ValueError: their shapes differ.
+            ValueError: the shapes of the arrays differ.
         """
         batch = self.workspace.arguments.get(name)
         return None if batch is None else np.array(self.of(batch.samples))

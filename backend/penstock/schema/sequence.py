@@ -1,7 +1,6 @@
-"""Runs an operator for images on sequences: the leading F dimension is unfolded and folded back.
-
-An argument computed in the graph applies to the whole sequence, unless it has a leading F dimension itself (from
-``fn.per_frame``): then each frame has a separate value.
+"""Runs operators for images on sequences: the leading F dimension is unfolded, and folded back afterwards.
+ An argument that is computed in the graph applies to the whole sequence, unless the argument has a leading F dimension itself (from
+``fn.per_frame``): then each frame has a value of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from penstock.tensors import TensorList
 
 
 class RunsOverFrames(Launched, Protocol):
-    """The parts of an operator that are run frame by frame; see :class:`Operator`."""
+    """The parts of an operator that running it frame by frame needs; see :class:`Operator`."""
 
     keeps_frame_shape: bool
     gpu_launches: GpuLaunches
@@ -35,7 +34,7 @@ class RunsOverFrames(Launched, Protocol):
 
 
 def run_over_frames(operator: RunsOverFrames, workspace: Workspace) -> None:
-    """Run ``operator`` on the frames of the workspace's sequences."""
+    """Run ``operator`` on the frames of a workspace's sequences."""
     if operator.gpu_launches.repeat(operator, workspace):
         return
     lengths = _sequence_lengths(workspace)
@@ -89,7 +88,8 @@ def run_over_frames(operator: RunsOverFrames, workspace: Workspace) -> None:
 
 
 def run_over_inner_frames(operator: RunsOverFrames, workspace: Workspace) -> None:
-    """Run ``operator``, whose arguments have values per frame, on inputs with frames after channels (CF...).
+    """Run ``operator``, whose arguments have a value for each frame, on inputs whose frames are the second dimension, after channels
+    (CF...).
 
     Raises:
         RuntimeError: the inputs have no frames.
@@ -108,7 +108,7 @@ def run_over_inner_frames(operator: RunsOverFrames, workspace: Workspace) -> Non
 
 
 def _swapped(batch: TensorList) -> object:
-    """Return the batch with its first two dimensions swapped."""
+    """Return a batch with the first two dimensions swapped."""
     layout = batch.layout()
     samples = [sample.swapaxes(0, 1).copy() for sample in batch.samples]
     return type(batch).of_samples(samples, layout[1::-1] + layout[2:], batch.dtype, batch.ndim())
@@ -122,7 +122,7 @@ def _sequence_lengths(workspace: Workspace) -> list[int]:
     lengths = [shape[0] for shape in leading.shapes]
     for name, batch in sequences[1:]:
         for index, shape in enumerate(batch.shapes):
-            # A single value per frame applies to all frames.
+            # A single per-frame value applies to all frames.
             repeated = shape[0] == 1 and name.startswith("argument") and first.startswith("input")
             if shape[0] == lengths[index] or repeated:
                 continue
@@ -139,7 +139,7 @@ def _sequence_lengths(workspace: Workspace) -> list[int]:
 
 
 def _unfold(batch: TensorList, lengths: list[int], always: bool = False) -> object:
-    """Return the frames of all samples as one batch; a batch without a leading F is repeated for each frame."""
+    """Return the frames of all samples as one batch; a sample without a leading F dimension is repeated for each frame."""
     if not (always or batch.layout().startswith("F")):
         return batch.repeated(lengths)
     _check_lengths(batch, lengths)
@@ -147,7 +147,7 @@ def _unfold(batch: TensorList, lengths: list[int], always: bool = False) -> obje
 
 
 def _unfold_values(batch: TensorList, lengths: list[int]) -> Any:
-    """Return an argument's value for each frame; a single value of a sample is repeated."""
+    """Return the value of an argument for each frame; if a sample has a single value, it is repeated."""
     if not batch.layout().startswith("F"):
         return batch.repeated(lengths)
     if all(len(sample) == 1 for sample in batch.samples):
@@ -172,7 +172,7 @@ def _check_length(index: int, count: int, length: int) -> None:
 
 
 def _fold_shapes(shapes: list[Shape], lengths: list[int], frame_shapes: list[Shape]) -> list[Shape]:
-    """Return the shapes of sequences of frames of ``shapes``; those without frames keep the extents ``frame_shapes``."""
+    """Return the shapes of sequences whose frames have ``shapes``; sequences without frames get the extents ``frame_shapes``."""
     folded: list[Shape] = []
     start = 0
     for index, length in enumerate(lengths):

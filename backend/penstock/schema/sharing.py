@@ -1,4 +1,4 @@
-"""Running a batch's samples on several threads, or one by one on the calling one."""
+"""Runs the samples of a batch on several threads, or one by one on the calling thread."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Protocol
 
 
 def run_in_order(task: Callable[[int], None], count: int, _costs: Sequence[int] | None = None) -> None:
-    """Run ``task`` for each index on the calling thread, like a pool of one."""
+    """Run ``task`` for each index on the calling thread, like a pool with one thread."""
     for index in range(count):
         task(index)
 
 
 class Started(Protocol):
-    """Work that was started on other threads."""
+    """Work that has been started on other threads."""
 
     def is_done(self) -> bool:
-        """Return whether there is nothing to wait for."""
+        """Return whether all work is done."""
 
     def wait(self) -> None:
-        """Work on tasks until all are started, then wait for the others; raise the first error."""
+        """Run tasks that no thread has started yet, then wait for the others; raise the first error."""
 
 
 class Postponed:
-    """Work that runs only when it is waited for, with the interface of a pool's work."""
+    """Work that runs only when it is waited for; it has the interface of a pool's work."""
 
     def __init__(self, task: Callable[[int], None], count: int, _costs: Sequence[int] | None = None) -> None:
         self._task, self._count = task, count

@@ -1,4 +1,4 @@
-"""The argument `on_error` of readers and decoders: how to handle samples that cannot be read or decoded."""
+"""The argument `on_error` of readers and decoders, which determines how samples are handled that cannot be read or decoded."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ ON_ERROR = Argument(
     choices=POLICIES,
     example=RAISE,
 )
-"""The argument of operators whose failures may be tolerated."""
+"""The argument `on_error` of operators whose failures may be tolerated."""
 
 
 def check_policy(policy: str) -> None:
-    """Raise ValueError for a policy that does not exist."""
+    """Raise ValueError unless ``policy`` is a possible value of `on_error`."""
     if policy not in POLICIES:
         raise ValueError(f"`on_error` is {policy!r}; use one of {', '.join(POLICIES)}")

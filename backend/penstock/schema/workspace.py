@@ -1,4 +1,4 @@
-"""Workspaces: the batch and samples that an operator receives, the means to run on them, and its outputs."""
+"""Workspaces: the batch and samples that an operator receives, the means to run on them, and the operator's outputs."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from typing import Self
 
 _SHAPES = attrgetter("shapes")
-# Placeholder for values that are set later.
+# The placeholder for values that are set later.
 _NOTHING: Any = None
 
 
 class Allowance(Protocol):
-    """The memory allowance of a batch."""
+    """The memory that a batch may use."""
 
     def refused(
         self,
@@ -38,18 +38,18 @@ class Allowance(Protocol):
         specs: Sequence[OutputSpec],
         working: Sequence[int],
     ) -> dict[int, LimitError]:
-        """Return the errors of samples whose outputs may not be allocated, by their index in the workspace; record the
-        other outputs.
+        """Return the errors of samples whose outputs may not be allocated, by their index in the workspace; record the outputs of other
+        samples.
 
         Args:
             workspace: the operator's workspace.
-            shapes: each output's shapes, for each sample.
-            specs: each output's specs.
-            working: for each sample, the bytes of scratch memory that computing it takes; empty: next to none.
+            shapes: for each output, the shapes of all samples.
+            specs: the spec of each output.
+            working: the bytes of scratch memory that computing each sample takes; empty: next to none.
         """
 
     def claim(self, workspace: Workspace, size: int) -> None:
-        """Note an output of ``size`` bytes; raise LimitError if it may not be allocated."""
+        """Record an output of ``size`` bytes; raise LimitError if it may not be allocated."""
 
 
 @dataclass
@@ -58,33 +58,33 @@ class Workspace(Generic[State, Plan, Plans]):
 
     Attributes:
         inputs: the positional inputs.
-        arguments: tensor arguments by name (always on the CPU).
-        batch_size: number of samples.
-        outputs: set by the run.
-        samples: the samples; None for those that failed.
+        arguments: the tensor arguments by name, always on the CPU.
+        batch_size: the number of samples.
+        outputs: the outputs, which the run sets.
+        samples: the samples; None for samples that failed.
         failures: errors by sample index; filled only if ``isolate`` is set, otherwise the first error is raised.
-        isolate: whether a failing sample is set aside while the others go on.
-        parallel: runs a function over sample indices on the pool's threads: ``parallel(task, count, costs)``.
+        isolate: whether other samples are still computed if a sample fails.
+        parallel: function that runs a function for each sample index on the pool's threads: ``parallel(task, count, costs)``.
         start: like ``parallel``, but returns at once, with an object to wait on; see :class:`Started`.
-        pool: the source of CPU buffers.
+        pool: the pool of CPU memory.
         max_batch_size: the pipeline's largest batch size.
-        num_threads: the number of threads that share a batch, the calling one included.
+        num_threads: the number of threads that share a batch, including the calling one.
         cores: the cores to which these threads are bound, in order; None: they are not bound.
-        iteration: index of the batch since the pipeline was built.
-        positions: the positions of the samples in the pipeline's batch, if conditionals have split it; else None.
-        kind: key shared by batches with the same launches; None: unknown.
-        owners: the index of each frame's sequence in its batch, for a batch of frames; else None.
-        state: stored by ``describe`` for the later steps.
-        plans: returned by ``infer_batch``, with a row for each :attr:`live` sample; with ``plans_by_shape``, only the
-            samples have their plans.
-        begun: stored by ``Operator.begin`` for the run; None if nothing was begun.
-        decoding: limits for decoding encoded data, and where to decode.
-        destinations: the buffers for outputs on the CPU, by number.
-        sequences: the workspace of the sequences, for a batch of their frames; else None.
+        iteration: the index of the batch since the pipeline was built.
+        positions: the positions of the samples in the pipeline's batch, if conditionals have split it; otherwise None.
+        kind: a key that all batches with the same launches share; None: unknown.
+        owners: for a batch of frames, the index of each frame's sequence; otherwise None.
+        state: the state that ``describe`` stores for later steps.
+        plans: the plans that ``infer_batch`` returned, with a row for each :attr:`live` sample; with ``plans_by_shape``, plans are stored
+            only in the samples.
+        begun: the value that ``Operator.begin`` stored for the run; None if nothing was begun.
+        decoding: the limits for decoding encoded data, and in which process to decode.
+        destinations: the memory for outputs on the CPU, by the number of the output.
+        sequences: for a batch of frames, the workspace of the sequences; otherwise None.
         allowance: the memory limit of the batch; None: no limit.
-        is_allowed: whether its outputs are recorded in the allowance.
-        admitted: its :meth:`kinds`, if they equal those of an earlier batch that needed no changes; else None.
-        transient: the outputs are never allocated for all samples at once, but for one on each thread.
+        is_allowed: whether the outputs have been recorded in the allowance.
+        admitted: the batch's :meth:`kinds`, if they equal those of an earlier batch that needed no changes; otherwise None.
+        transient: whether outputs are never allocated for all samples at once, but only for one sample on each thread.
     """
 
     inputs: Sequence[Any] = ()
@@ -117,7 +117,7 @@ class Workspace(Generic[State, Plan, Plans]):
     admitted: tuple[object, ...] | None = None
 
     def copy_for_batch(self, inputs: Sequence[object], arguments: dict[str, TensorListCPU], batch_size: int) -> Self:
-        """Return a copy for another batch of the same operator, whose remaining attributes the caller sets."""
+        """Return a copy for another batch of the same operator; the caller sets the attributes that are not arguments here."""
         other = type(self).__new__(type(self))
         other.__dict__ = vars(self).copy()
         other.inputs, other.arguments, other.batch_size = inputs, arguments, batch_size
@@ -125,14 +125,14 @@ class Workspace(Generic[State, Plan, Plans]):
         return other
 
     def kinds(self) -> tuple[object, ...] | None:
-        """Return the types, ranks and layouts of the inputs and of the arguments, which determine how the batch can be
-        computed; None if one of these is empty, so that it may be of any type and rank.
+        """Return the types, numbers of dimensions and layouts of the inputs and arguments, which determine how the batch can be computed.
+        None if one of them is empty, as it may then have any type and number of dimensions.
         """
         batches = [*self.inputs, *self.arguments.values()] if self.arguments else self.inputs
         return tuple(map(kind_of, batches)) if all(map(_SHAPES, batches)) else None
 
     def allocate(self, shapes: Sequence[Shape], spec: OutputSpec, output: int | None = None) -> Any:
-        """Return an uninitialized batch on the operator's device.
+        """Allocate an uninitialized batch on the operator's device.
 
         Args:
             output: the number of the operator's output that this batch becomes; None: it is an intermediate result.
@@ -157,16 +157,16 @@ class Workspace(Generic[State, Plan, Plans]):
         return [sample.index for sample in self.live]
 
     def batch_position(self, index: int) -> int:
-        """Return the position of a sample, or of its sequence, in the pipeline's batch."""
+        """Return the position of a sample, or of a frame's sequence, in the pipeline's batch."""
         if self.sequences is not None and self.owners is not None:
             return self.sequences.batch_position(self.owners[index])
         return index if self.positions is None else self.positions[index]
 
     def fail(self, index: int, error: BaseException) -> None:
-        """Set a failing sample aside.
+        """Record that a sample failed, so that the other samples are still computed.
 
         Raises:
-            SampleFailure: the run doesn't isolate failures. Its index is the sample's or, for a frame, its sequence's.
+            SampleFailure: failures are not isolated in this run. The error's index is that of the sample or, for a frame, of its sequence.
         """
         if not self.isolate:
             if self.sequences is not None and self.owners is not None:
@@ -177,7 +177,7 @@ class Workspace(Generic[State, Plan, Plans]):
             self.samples[index] = None
 
     def end(self) -> None:
-        """Break reference cycles through the workspace, so that buffers are freed at once and not by garbage collection."""
+        """Break reference cycles through the workspace, so that buffers are freed at once rather than by garbage collection."""
         self.samples = []
         self.begun = None
         self.state, self.plans = _NOTHING, _NOTHING
@@ -193,7 +193,7 @@ class SampleFailure(Exception):
 
 
 class HasArguments(Protocol):
-    """The part of an operator that samples need; see :class:`Operator`."""
+    """The parts of an operator that samples need; see :class:`Operator`."""
 
     args: dict[str, Any]
     explicit: frozenset[str]
@@ -211,9 +211,9 @@ class Sample(Generic[State, Plan, Plans]):
     ``sample["angle"]`` is the value of an argument for this sample, whether it is constant or computed in the graph.
 
     Attributes:
-        index: position in the batch.
-        shapes: shapes of the inputs.
-        held: holder of the plan, which equal samples may share.
+        index: the sample's position in the batch.
+        shapes: the shapes of the inputs.
+        held: the object that contains the plan, which equal samples may share.
     """
 
     __slots__ = ("_operator", "_shapes", "_workspace", "held", "index")
@@ -255,7 +255,7 @@ class Sample(Generic[State, Plan, Plans]):
         return self._operator.schema.all_arguments[name].from_tensor(batch.samples[self.index], batch.dtype)
 
     def tensor_argument(self, name: str) -> np.ndarray | None:
-        """Return a tensor argument's array for this sample, unreshaped; None if the argument is constant or absent."""
+        """Return the array of a tensor argument for this sample, not reshaped; None if the argument is constant or absent."""
         batch = self._workspace.arguments.get(name)
         return None if batch is None else batch.samples[self.index]
 
@@ -265,12 +265,12 @@ class Sample(Generic[State, Plan, Plans]):
 
     @property
     def inputs(self) -> list[Any]:
-        """The inputs as arrays (NumPy's, or CuPy's on the GPU)."""
+        """The inputs as arrays: of NumPy, or on the GPU of CuPy."""
         return [batch.samples[self.index] for batch in self._workspace.inputs]
 
     @property
     def outputs(self) -> list[Any]:
-        """The outputs as arrays to fill."""
+        """The outputs, as arrays to fill."""
         return [batch.samples[self.index] for batch in self._workspace.outputs]
 
     @property
@@ -283,7 +283,7 @@ class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[Stat
 
     Args:
         operator: the operator that runs.
-        workspace: the batch's workspace, whose failed samples are None.
+        workspace: the batch's workspace.
         plans: the plans of all samples, if they are known; see :meth:`hold`.
     """
 
@@ -298,11 +298,11 @@ class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[Stat
         self._shared: OwnPlan[Plan] | PlanRow[Plan] | None = None
 
     def share(self, held: OwnPlan[Plan] | PlanRow[Plan] | None) -> None:
-        """Assign one plan to all samples, none of which has a plan yet."""
+        """Assign one plan to all samples; none of them has a plan yet."""
         self._shared = held
 
     def hold(self, indices: Sequence[int], plans: Plans) -> None:
-        """Assign the samples at these positions their plans, which are the rows of ``plans``."""
+        """Assign plans to the samples at these positions: the rows of ``plans``."""
         self._plans = plans
         if len(indices) == self._count:
             self._rows = range(self._count)
