@@ -1,7 +1,5 @@
-"""Runs many batches with images that no decoder can decode, and checks errors, the other images' pixels, and the retained
-memory.
-
-Used by the tests for a real GPU (`tests/gpu`) and for an emulated one.
+"""Runs many batches with images that cannot be decoded, and checks the errors, the pixels of the other images, and the retained memory.
+Tests use this with a real GPU (`tests/gpu`) and with an emulated one.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from penstock import fn, pipeline_def
 
 BATCHES = 1000
 MOST_PIXELS = 300 * 300
-# Memory is measured after `_AT_FIRST` batches, and then after every `_WINDOW`: leaks grow in each window, other memory only once.
+# Memory is measured after `_AT_FIRST` batches, and then after every `_WINDOW` batches: a leak grows in each window, other memory only once.
 _AT_FIRST, _WINDOW = 300, 100
 _KEPT_BY_HOST, _KEPT_BY_GPU = 128 << 10, 1 << 20
 
@@ -40,13 +38,13 @@ def _turned() -> np.ndarray:
 
 
 def good() -> list[np.ndarray]:
-    """Return images that can be decoded, some of them by other decoders than the GPU's JPEG engine."""
+    """Return images that can be decoded; for some of them, decoders other than the GPU's JPEG engine are needed."""
     jpegs = [saved(height=30 + 5 * k, width=50 + 7 * k, quality=70 + 5 * k) for k in range(4)]
     return [*jpegs, saved(subsampling=0), saved(progressive=True), _turned(), saved("PNG"), saved("BMP")]
 
 
 def _changed(place: bytes, offset: int, values: Sequence[int]) -> np.ndarray:
-    """Return a JPEG with other bytes at this offset from a marker."""
+    """Return a JPEG with other bytes at an offset from a marker."""
     image = saved().copy()
     first = image.tobytes().find(place) + offset
     image[first : first + len(values)] = values
@@ -61,7 +59,7 @@ _FRAME, _CODES = b"\xff\xc0", b"\xff\xc4"
 
 
 def broken() -> dict[str, np.ndarray]:
-    """Return images that no decoder accepts, or that exceed the pipeline's limit."""
+    """Return images, by name, that no decoder accepts or that exceed the pipeline's limit."""
     whole = saved()
     return {
         "cut in its tables": whole[:300],
@@ -81,7 +79,7 @@ def broken() -> dict[str, np.ndarray]:
 
 
 def mixtures(seed: int = 0) -> Iterator[list[str | int]]:
-    """Yield batches without end, as numbers of good images and names of broken ones: mixed, or broken ones alone."""
+    """Yield endless batches, as indices of good images and names of broken ones: some batches are mixed, others have only broken images."""
     rng, names, count = np.random.default_rng(seed), list(broken()), len(good())
     step = 0
     while True:
@@ -96,7 +94,7 @@ def mixtures(seed: int = 0) -> Iterator[list[str | int]]:
 
 
 def running(device_id: int, define: Callable[[Any], Any] = lambda images: images) -> Any:
-    """Return a pipeline that decodes ``encoded`` on the GPU, within a limit."""
+    """Return a pipeline that decodes the input ``encoded`` on the GPU, with a limit on the number of pixels."""
 
     @pipeline_def(batch_size=8, num_threads=2, device_id=device_id, exec_async=False, exec_pipelined=False)
     def pipeline() -> Any:
@@ -114,12 +112,12 @@ def _result_of(pipe: Any, encoded: list[np.ndarray]) -> Any:
 
 
 def check_broken_batches(device_id: int, gpu_memory: Callable[[], int], batches: int = BATCHES) -> None:
-    """Run batches, and check the broken images' errors, the other images' pixels and the retained memory.
+    """Run batches, and check the errors of broken images, the pixels of the other images, and the retained memory.
 
     Args:
-        device_id: the GPU's number.
-        gpu_memory: returns how many bytes of its memory are in use.
-        batches: how many to run.
+        device_id: the number of the GPU.
+        gpu_memory: function that returns how many bytes of GPU memory are in use.
+        batches: the number of batches to run.
     """
     pipe, whole, bad = running(device_id), good(), broken()
     alone = [np.array(_result_of(pipe, [data]).outputs[0].as_cpu()[0]) for data in whole]
@@ -148,5 +146,5 @@ def check_broken_batches(device_id: int, gpu_memory: Callable[[], int], batches:
 
 
 def resident_bytes() -> int:
-    """Return the resident bytes of this process."""
+    """Return the resident memory of this process, in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""Kernels run on an emulated GPU, for which they are compiled by g++ 12 or later (which has float16).
+"""Runs kernels on an emulated GPU, for which g++ 12 or later, which supports float16, compiles them.
 
 CuPy is not needed; if it is installed, the emulation replaces it while these tests run.
 """
@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "golden"))
 
 @pytest.fixture(scope="session")
 def compiled_kernels(request: pytest.FixtureRequest) -> Path:
-    """Return the folder of compiled kernels, which are reused by later runs; their names are digests of their sources."""
+    """Return the folder of compiled kernels. Later runs reuse the kernels, whose names are digests of their sources."""
     return request.config.cache.mkdir("emulated_kernels")
 
 

@@ -1,4 +1,4 @@
-"""Arrays on the emulated GPU."""
+"""Makes arrays on the emulated GPU, with the names of CuPy's functions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 
 def put(array: Any) -> emulation.DeviceArray:
-    """Return a copy of a host array."""
+    """Return a copy of a host array on the emulated GPU."""
     return np.array(array).view(emulation.DeviceArray)
 
 
 def empty(shape: Sequence[int], dtype: Any = np.uint8) -> emulation.DeviceArray:
-    """Return an array of undefined contents."""
+    """Return an array with undefined contents."""
     return emulation.empty(tuple(shape), dtype)

@@ -1,8 +1,8 @@
 """A stand-in for CuPy on machines without a GPU: arrays in host memory, kernels compiled for the CPU by g++.
 
-The kernels' sources are compiled unchanged, after a header that runs blocks and threads one after the other
-(`emulation.hpp`). So all of the operators' GPU code runs, with its descriptors and kernels, and can be compared with the
-CPU's. Only those parts of CuPy that Penstock uses are emulated; speed, streams and memory spaces are not.
+The sources of kernels are compiled unchanged, after a header (`emulation.hpp`) that runs blocks and threads one after the other. Thus all
+GPU code of operators runs, including descriptors and kernels, and its results can be compared with the CPU's. Only the parts of CuPy that
+Penstock uses are emulated; speed, streams and memory spaces are not.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FLAGS = ("-std=gnu++17", "-O1", "-fPIC", "-ffp-contract=off", "-march=native", 
 
 
 def can_emulate() -> bool:
-    """Return whether there is a g++ that supports float16."""
+    """Return whether a g++ that supports float16 is installed."""
     if not shutil.which("g++"):
         return False
     version = subprocess.run(["g++", "-dumpversion"], capture_output=True, text=True, check=True).stdout
@@ -64,14 +64,14 @@ class _UnownedMemory:
 
 
 def _memory_pointer(memory: _UnownedMemory, offset: int) -> Any:
-    """Return the pointer object from which an array of this memory is made."""
+    """Return the pointer object from which an array in this memory is made."""
     buffer = (ctypes.c_char * (memory.size - offset)).from_address(memory.address + offset)
     buffer.owner = memory.owner  # type: ignore[attr-defined]
     return buffer
 
 
 class DeviceArray(np.ndarray):
-    """An array with those attributes of CuPy's arrays that Penstock uses."""
+    """An array with the attributes of CuPy's arrays that Penstock uses."""
 
     device = _Device()
 
@@ -95,19 +95,19 @@ def _on_device(array: Any) -> DeviceArray:
 
 
 def empty(shape: Any, dtype: Any = np.float64) -> DeviceArray:
-    """Return an array of undefined contents: bytes that no computation expects."""
+    """Return an array with undefined contents: bytes that no computation expects."""
     array = np.empty(shape, dtype)
     array.reshape(-1).view(np.uint8)[...] = 0xAB
     return _on_device(array)
 
 
 def alloc(size: int) -> _Memory:
-    """Allocate this many bytes, of undefined contents."""
+    """Allocate ``size`` bytes, with undefined contents."""
     return _Memory(empty(size, np.uint8))
 
 
 class _Kernel:
-    """A compiled kernel, called like CuPy's, or launched by the driver by its handle `ptr`."""
+    """A compiled kernel; called like CuPy's, or launched by the driver through its handle `ptr`."""
 
     known: ClassVar[dict[int, _Kernel]] = {}
     _numbers = itertools.count(1)  # no two threads get the same number
@@ -142,7 +142,7 @@ def _key(code: str) -> str:
 
 @functools.cache
 def _precompiled_header(folder: Path) -> Path:
-    """Return a copy of the header that has been precompiled: compiling it takes longer than compiling most kernels."""
+    """Return a copy of the header, precompiled: compiling the header takes longer than compiling most kernels."""
     text = _HEADER.read_text()
     header = folder / f"{_key(text)}.hpp"
     compiled = header.with_suffix(".hpp.gch")
@@ -157,7 +157,7 @@ def _precompiled_header(folder: Path) -> Path:
 
 
 class RawModule:
-    """Source code with kernels; each is compiled when it is first used."""
+    """Source code with kernels; each kernel is compiled when it is first used."""
 
     folder: Path
 
@@ -179,7 +179,7 @@ class RawModule:
         )
         library = self.folder / f"{_key(code)}.so"
         if not library.exists():
-            # Compile in another folder, and move the complete library: another thread or process may look for the file, and
+            # Compile in a temporary folder, and then move the complete library: another thread or process may look for the file, and
             # this one may be interrupted.
             with tempfile.TemporaryDirectory(dir=self.folder) as place:
                 source, made = Path(place, f"{library.stem}.cpp"), Path(place, library.name)
@@ -188,14 +188,14 @@ class RawModule:
                 subprocess.run(command, check=True)
                 source.replace(library.with_suffix(".cpp"))
                 made.replace(library)
-        # A library that holds the GIL: one kernel runs at a time, as they share the emulated device.
+        # PyDLL holds the GIL, so that only one kernel runs at a time, as kernels share the emulated device.
         run = ctypes.PyDLL(str(library)).run
         run.argtypes = [ctypes.c_uint, ctypes.c_uint, ctypes.c_void_p]
         return _Kernel(run)
 
 
 def _driver_function(function: Callable[..., None]) -> Any:
-    """Return a function of the driver that C can call: it takes eleven words, and passes the first ones on."""
+    """Return a driver function that C can call: it takes eleven 64-bit words, and passes the first of them to ``function``."""
     count = function.__code__.co_argcount
 
     def call(*words: int) -> int:
@@ -226,8 +226,8 @@ def _nothing() -> None:
     pass
 
 
-# The driver's functions that Penstock's compiled code calls, as it does not know of the emulation. They need the GIL, as
-# kernels do.
+# The driver functions that Penstock's compiled code calls, which does not know about the emulation. They need the GIL, like
+# kernels.
 _DRIVER = types.SimpleNamespace(
     cuCtxSetCurrent=_driver_function(_nothing),
     cuDeviceGet=lambda _device, _number: 0,
@@ -245,7 +245,7 @@ _DRIVER = types.SimpleNamespace(
 class _HostMemory:
     """Host memory that stands for pinned memory; `limit`: how many bytes can be allocated.
 
-    The blocks are copied before iterating over them, as other threads, and buffers that are collected as garbage, change them.
+    The blocks are copied before they are iterated over, as other threads, and garbage collection of buffers, may change them.
     """
 
     def __init__(self) -> None:
@@ -272,7 +272,7 @@ _OUT_OF_MEMORY = 2
 
 
 class CUDADriverError(RuntimeError):
-    """The exception that CuPy raises for an error of the driver."""
+    """The exception that CuPy raises for errors of the driver."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"the driver's error {status}")
@@ -280,7 +280,7 @@ class CUDADriverError(RuntimeError):
 
 
 class CUDARuntimeError(RuntimeError):
-    """The exception that CuPy raises for an error of the runtime."""
+    """The exception that CuPy raises for errors of the runtime."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"the runtime's error {status}")
@@ -386,14 +386,13 @@ def emulated_gpu(folder: Path) -> Iterator[None]:
     RawModule.folder = folder
     before, load_library, find = sys.modules.get("cupy"), driver.load_library, binaries.find
     sys.modules["cupy"], driver.load_library = _module(), lambda: _DRIVER
-    # There are no cubins: the emulation runs sources.
+    # The emulation compiles sources, so no cubins must be found.
     binaries.find = lambda _digest, _capability: None
     forget()
     try:
         yield
     finally:
-        # A batch that is still being prepared, for a pipeline in a reference cycle, would make the next emulation find
-        # no GPU.
+        # If a batch were still being prepared, for a pipeline in a reference cycle, the next emulation would find no GPU.
         prefetch_queue.finish_batches()
         if before is None:
             del sys.modules["cupy"]

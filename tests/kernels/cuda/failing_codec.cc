@@ -1,4 +1,4 @@
-// nvImageCodec's library with failures that tests ask for. It is linked to the real one, which does everything else.
+// A library with nvImageCodec's interface that fails when tests ask for it. It is linked to the real library, which does everything else.
 
 #include <dlfcn.h>
 
@@ -27,13 +27,13 @@ Function real(const char *name, Function) {
 
 extern "C" {
 
-// Makes the next decoder refuse all images.
+// Makes the next decoder reject all images.
 void refuse_next() { next_refuses = true; }
 
-// Makes the creation of decoders fail with this status from now on; 0: succeed.
+// Makes the creation of decoders fail with this status from now on; with 0, it succeeds again.
 void fail_creation(int32_t status) { creation = static_cast<Status>(status); }
 
-// Makes the library report this version; 0: its real one.
+// Makes the library report this version; 0: its real version.
 void pretend_version(uint32_t version) { pretended_version = version; }
 
 // Returns how often a decoder was requested.

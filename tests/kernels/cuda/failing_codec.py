@@ -1,4 +1,4 @@
-"""nvImageCodec's library with failures: linked to the real one, and failing where a test requests it."""
+"""A library with nvImageCodec's interface that fails when a test asks for it; linked to the real library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.kernels.codecs.nvimgcodec import decoder
 
 
 class FailingCodec:
-    """The library, compiled into a folder."""
+    """The failing library, compiled into a folder."""
 
     def __init__(self, folder: Path) -> None:
         real = Path(nvimgcodec().__file__).with_name("libnvimgcodec.so.0")
@@ -41,12 +41,12 @@ class FailingCodec:
         return count
 
     def refuse_next(self) -> None:
-        """Make the next decoder refuse all images."""
+        """Make the next decoder reject all images."""
         self._functions.refuse_next()
 
     @contextmanager
     def failing_to_make(self, status: int) -> Iterator[None]:
-        """Make the creation of decoders fail with this status, inside the context."""
+        """Make the creation of decoders fail with this status inside the context."""
         self._functions.fail_creation(status)
         try:
             yield
@@ -55,7 +55,7 @@ class FailingCodec:
 
     @contextmanager
     def of_version(self, version: int) -> Iterator[None]:
-        """Make the library report this version, inside the context."""
+        """Make the library report this version inside the context."""
         self._functions.pretend_version(version)
         try:
             yield
@@ -69,7 +69,7 @@ def _compiled() -> FailingCodec:
 
 
 def failing_codec(monkeypatch: pytest.MonkeyPatch) -> FailingCodec:
-    """Return the library, which all decoders use during the test."""
+    """Return the failing library, which all decoders use during the test."""
     codec = _compiled()
     monkeypatch.setattr(decoder, "instance", lambda: codec.instance)
     return codec

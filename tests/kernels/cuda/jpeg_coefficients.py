@@ -1,4 +1,4 @@
-"""Reads the coefficients of JPEGs with halved chroma by the CPU's kernels: like :mod:`jpeg_reading`, but faster."""
+"""Reads the coefficients of JPEGs with halved chroma with the CPU's kernels; like :mod:`jpeg_reading`, but faster."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from penstock.kernels.cpu.simd_integers import put
 from penstock.kernels.cuda.jpeg_codes import SAFE_SUM
 
 _BLOCKS, _LUMAS = 6, 4
-# Elements after the last block, to which invalid values are written.
+# The number of elements after the last block; invalid values are written there.
 _SLACK = 64
 # Invalid values are written to the start of the next block, before that block is read.
 _ORDER = order_of(np.arange(FULL), FULL)
-# Limited so that 32 bits hold the sum of 64 of them.
+# The limit of magnitudes, low enough that 32 bits hold the sum of 64 of them.
 _LARGE = np.int32(1 << 20)
 
 
 def read_coefficients(file: np.ndarray) -> np.ndarray | None:
-    """Return blocks of 64 coefficients, unit by unit; None for damaged data, and if decoders may differ about the pixels."""
+    """Return blocks of 64 coefficients, unit by unit; None if the data are damaged, or decoders may differ about the pixels."""
     header = read_header(file)
     bench, place = jpeg_baseline._bench(file.size, header.width), file.__array_interface__["data"][0]
     blocks = -(-header.height // 16) * -(-header.width // 16) * _BLOCKS
@@ -107,7 +107,7 @@ def _is_safe(coefficients: np.ndarray, blocks: int, quantizers: np.ndarray) -> b
     values, factors = pointer(coefficients), pointer(quantizers)
     for number in range(blocks):
         start, own = number * FULL, max(number % _BLOCKS - _LUMAS + 1, 0) * FULL
-        # First for all columns together, which is faster and usually suffices.
+        # Check all columns together first, which is faster and usually suffices.
         if _sum_of_sizes(values, start, factors, own, 1, FULL) > SAFE_SUM:
             for column in range(8):
                 if _sum_of_sizes(values, start + column, factors, own + column, 8, 8) > SAFE_SUM:

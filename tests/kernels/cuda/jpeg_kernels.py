@@ -1,4 +1,4 @@
-"""Launches each of the kernels that decode JPEGs by itself."""
+"""Launches single kernels of the JPEG decoder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from penstock.kernels.cuda.structs import blank_records
 
 
 def read_codes(scans: JpegScans, data: Located, targets: np.ndarray, expected: np.ndarray) -> Located:
-    """Read the coefficients of a batch to ``targets``; return the images' states, which are ``expected`` before the launch."""
+    """Launch the kernel that writes the coefficients of a batch to ``targets``; return the states of the images. ``expected``: the states
+    before the launch.
+    """
     count = len(scans)
     states, turns = upload([expected, np.zeros_like(expected)])
     rows, blocks = blank_records(jpeg_codes._JpegScan, count), np.empty(count, np.int64)
@@ -31,10 +33,10 @@ def make_pixels(
     reverse: bool = False,
     smooth: bool = True,
 ) -> None:
-    """Make windows of images from coefficients.
+    """Launch the kernels that compute windows of images from coefficients.
 
     Args:
-        addresses: the addresses of the coefficients, of the memory for samples, and of the pixels.
+        addresses: for each image, the addresses of the coefficients, of the memory for samples, and of the pixels.
     """
     count = len(scans)
     rows, blocks = blank_records(jpeg_pixels._JpegImage, count), np.empty((2, count), np.int64)

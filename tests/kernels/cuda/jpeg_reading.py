@@ -1,4 +1,4 @@
-"""Reads the coefficients of baseline JPEGs bit by bit: the reference for the kernels.
+"""Reads the coefficients of baseline JPEGs bit by bit, as a reference for the kernels.
 
 Source: ITU-T T.81, annexes B (markers), C (code tables), F.2 (decoding) and figure A.6 (the zig-zag sequence).
 """
@@ -17,7 +17,7 @@ class Damaged(Exception):
 
 
 class _Interval:
-    """The data between two restarts."""
+    """The data between two restart markers."""
 
     def __init__(self, data: bytes) -> None:
         self.bits = "".join(f"{byte:08b}" for byte in data.replace(b"\xff\0", b"\xff"))
@@ -46,7 +46,7 @@ class _Interval:
 
 
 def _segments(file: bytes) -> Iterator[tuple[int, bytes, int]]:
-    """Yield markers, the contents of their segments, and their ends."""
+    """Yield each marker, the contents of its segment, and the position of the segment's end."""
     place = 2
     while True:
         if file[place] != 0xFF:
@@ -71,7 +71,7 @@ def _code_table(body: bytes) -> tuple[dict[str, int], int]:
 
 
 def _intervals(data: bytes) -> list[_Interval]:
-    """Return the data between the restarts, up to the end of the image."""
+    """Return the data between restart markers, up to the end of the image."""
     parts, begin, place = [], 0, 0
     while True:
         place = data.find(b"\xff", place)
@@ -92,10 +92,10 @@ def _intervals(data: bytes) -> list[_Interval]:
 
 
 def read_jpeg(file: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the coefficients, int16 of shape (blocks, 64), and the component of each.
+    """Return the coefficients, int16 of shape (blocks, 64), and the component of each block.
 
     Raises:
-        Damaged: the file ends early, or has an invalid code, more coefficients than a block holds, or unneeded bytes.
+        Damaged: the file ends early, has an invalid code, has too many coefficients in a block, or has unneeded bytes.
     """
     data = file.tobytes()
     tables: dict[int, dict[str, int]] = {}

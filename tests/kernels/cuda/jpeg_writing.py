@@ -1,4 +1,4 @@
-"""Writes JPEGs from coefficients, with any sampling factors, as encoders do not."""
+"""Writes JPEGs from coefficients, with any sampling factors, also those that encoders do not use."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 
 from penstock.kernels.cpu.jpeg.entropy import NATURAL_ORDER
 
-# Codes of four and eight bits for all symbols, as they need not be short. Luma and chroma have different tables.
+# All symbols have codes of four or eight bits, as codes need not be short here. Luma and chroma have different tables.
 _SIZES = list(range(12))
 _RUNS = [0x00, 0xF0, *(run << 4 | size for run in range(16) for size in range(1, 11))]
 _DC, _AC = (_SIZES, _SIZES[::-1]), (_RUNS, _RUNS[::-1])
 
 
 def grid_of(size: tuple[int, int], factors: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Return the number of units vertically and horizontally."""
+    """Return the number of units (MCUs) in a column and in a row."""
     down, across = (max(own[axis] for own in factors) if len(factors) > 1 else 1 for axis in (1, 0))
     return -(-size[0] // (8 * down)), -(-size[1] // (8 * across))
 
 
 def blocks_of(factors: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the component of each block of a unit."""
+    """Return the number of the component of each block of a unit."""
     if len(factors) == 1:
         return [0]
     return [c for c, (across, down) in enumerate(factors) for _ in range(across * down)]
@@ -41,8 +41,8 @@ def write_jpeg(
         coefficients: quantized, int16 of shape (units, blocks of a unit, 64); those of a block row by row, not in zigzag order.
         size: height and width.
         factors: the horizontal and vertical sampling factor of each component.
-        quantizers: each component's quantizers, in rows of 64; up to 255.
-        interval: units between restarts; 0: there are none.
+        quantizers: the quantizers of each component, a row of 64; at most 255.
+        interval: the number of units between restart markers; 0: there are no restart markers.
     """
     parts = [b"\xff\xd8", _segment(0xE0, b"JFIF\0\1\1\0\0\1\0\1\0\0")]
     order = np.asarray(NATURAL_ORDER)
@@ -96,12 +96,12 @@ def _scan(units: np.ndarray, components: Sequence[int], interval: int) -> bytes:
 
 
 def _coded(value: int) -> tuple[int, str]:
-    """Return the number of bits of a value, and the bits."""
+    """Return the number of bits of a value, and these bits."""
     size = abs(value).bit_length()
     return size, f"{value if value > 0 else value + (1 << size) - 1:0{size}b}" if size else ""
 
 
 def _bytes(bits: str) -> bytes:
-    """Return bits as bytes: fill the last one with ones, and insert a zero after each byte of ones."""
+    """Return bits as bytes: the last byte is filled up with ones, and a zero byte is inserted after each byte 0xFF."""
     bits += "1" * (-len(bits) % 8)
     return bytes(int(bits[k : k + 8], 2) for k in range(0, len(bits), 8)).replace(b"\xff", b"\xff\0")

@@ -1,4 +1,4 @@
-"""Finds the CUDA sources, next to the modules that launch them."""
+"""Finds the CUDA sources next to the modules that launch them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PACKAGE = Path(penstock.__file__).parent
 
 
 def all_sources() -> dict[str, KernelSource]:
-    """Return the sources by file name; those of single operators lie next to the operators, as `_<name>_cuda.cu`."""
+    """Return the sources by file name, including those next to single operators, `_<name>_cuda.cu`."""
     paths = sorted(_PACKAGE.rglob("*.cu"))
     modules = [".".join(["penstock", *path.relative_to(_PACKAGE).with_suffix("").parts]) for path in paths]
     names = [path.stem.removeprefix("_").removesuffix("_cuda") for path in paths]

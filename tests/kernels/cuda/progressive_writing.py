@@ -14,10 +14,10 @@ LONGEST_RUN = 0x7FFF
 
 
 class Plane(NamedTuple):
-    """The quantized coefficients of a component, in zigzag order: of shape (rows, columns, 64), filled up to whole units.
+    """The quantized coefficients of a component, of shape (rows, columns, 64), in zigzag order and filled up to whole units.
 
     Attributes:
-        across, down: its horizontal and vertical sampling factors.
+        across, down: the component's horizontal and vertical sampling factors.
     """
 
     blocks: np.ndarray
@@ -26,7 +26,7 @@ class Plane(NamedTuple):
 
 
 class ScanOf(NamedTuple):
-    """A scan: its components, its first and last coefficients, and the lowest bits before it and after it."""
+    """A scan: its components, its first and last coefficients, and the lowest bit that is known before it and after it."""
 
     components: tuple[int, ...]
     first: int
@@ -36,11 +36,11 @@ class ScanOf(NamedTuple):
 
 
 Token = tuple[int | None, str]
-"""A symbol, if there is one, and the bits after it."""
+"""A symbol, or None, and the bits that follow it."""
 
 
 def write(height: int, width: int, planes: Sequence[Plane], script: Sequence[ScanOf], interval: int = 0) -> np.ndarray:
-    """Return the file, with quantizers that are all 3, and a restart after every ``interval`` units."""
+    """Return the file. All quantizers are 3, and there is a restart marker after every ``interval`` units."""
     parts = [b"\xff\xd8", _segment(0xE0, b"JFIF\0\1\1\0\0\1\0\1\0\0"), _segment(0xDB, bytes([0] + [3] * 64))]
     frame = b"".join(bytes([c + 1, plane.across << 4 | plane.down, 0]) for c, plane in enumerate(planes))
     size = height.to_bytes(2, "big") + width.to_bytes(2, "big")
@@ -71,7 +71,9 @@ def _segment(marker: int, body: bytes) -> bytes:
 
 
 def _codes(symbols: list[int]) -> tuple[dict[int, str], bytes]:
-    """Return the code of each symbol, short for up to three of them and long for the rest, and the table as in files."""
+    """Return the code of each symbol, and the code table in the form of files. Up to three symbols get short codes, the others long
+    ones.
+    """
     short, others = symbols[:3], symbols[3:]
     codes = {symbol: f"{number:02b}" for number, symbol in enumerate(short)}
     codes |= {symbol: f"11{number:010b}" for number, symbol in enumerate(others)}
@@ -83,7 +85,7 @@ def _codes(symbols: list[int]) -> tuple[dict[int, str], bytes]:
 def _units(
     height: int, width: int, planes: Sequence[Plane], components: tuple[int, ...]
 ) -> Iterator[list[tuple[int, int, int]]]:
-    """Yield the blocks of each unit of a scan: component, row and column."""
+    """Yield the blocks of each unit of a scan, each as its component, row and column."""
     across, down = max(plane.across for plane in planes), max(plane.down for plane in planes)
     if len(components) == 1:
         plane = planes[components[0]]
@@ -123,7 +125,7 @@ def _direct(scan: ScanOf, blocks: list[tuple[int, list[int]]]) -> list[Token]:
 
 
 def _value(value: int) -> str:
-    """Return the bits of a value; of a negative one, the complement."""
+    """Return the bits of a value; for a negative value, the complement of its magnitude's bits."""
     size = abs(value).bit_length()
     return f"{value if value > 0 else value + (1 << size) - 1:0{size}b}" if size else ""
 

@@ -1,6 +1,5 @@
-"""Runs pipelines that decode on a GPU, with enough memory and without, and compares their outputs.
-
-Used by the tests for a real GPU (`tests/gpu`) and for an emulated one.
+"""Runs pipelines that decode on a GPU with enough memory and with too little, and compares the outputs.
+Tests use this with a real GPU (`tests/gpu`) and with an emulated one.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Decode = Callable[..., Any]
 def answers(
     decode: Decode, batches: Sequence[list[np.ndarray]], batch_size: int, device_id: int = 0, **options: Any
 ) -> list[Any]:
-    """Run batches; return the samples of each, or the MemoryError with which it failed."""
+    """Run batches; return the samples of each batch, or the MemoryError with which it failed."""
 
     @pipeline_def(batch_size=batch_size, num_threads=2, device_id=device_id, exec_async=False, exec_pipelined=False)
     def pipeline() -> Any:
@@ -50,7 +49,7 @@ def answers(
 
 
 def check_same(ours: list[Any], theirs: list[Any]) -> int:
-    """Compare the outputs of the batches that did not fail; return the number of those batches."""
+    """Compare the outputs of the batches that did not fail in either run; return the number of these batches."""
     checked = 0
     for batch, expected in zip(ours, theirs, strict=True):
         if not isinstance(batch, MemoryError):

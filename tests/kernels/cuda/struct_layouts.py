@@ -1,4 +1,4 @@
-"""The layouts of all kernels' structs as a compiler sees them, measured by a kernel."""
+"""Measures the layouts of all kernels' structs with a kernel, as its compiler sees them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.kernels.cuda.structs import Struct, declarations, layout_of
 
 
 def check_layouts(xp: Any, folder: Path) -> None:
-    """Assert that structs have the same sizes and offsets in numpy and on the GPU; ``xp``: the module of the GPU's arrays."""
+    """Assert that structs have the same sizes and offsets in NumPy and on the GPU; ``xp``: the module for GPU arrays."""
     spaces = {f"of_{name}": source.structs for name, source in kernel_sources.all_sources().items()}
     folder.joinpath("layouts.cu").write_text(_measuring(spaces))
     expected = {name: number for space, structs in spaces.items() for name, number in _expected(space, structs).items()}
@@ -23,7 +23,7 @@ def check_layouts(xp: Any, folder: Path) -> None:
 
 
 def _expected(space: str, structs: tuple[Struct, ...]) -> dict[str, int]:
-    """Return the size of each struct, and the offset of each of its fields, in numpy."""
+    """Return the size of each struct, and the offset of each field, in NumPy."""
     numbers = {}
     for layout in map(layout_of, structs):
         numbers[f"{space}::{layout.name}"] = layout.dtype.itemsize
@@ -33,7 +33,7 @@ def _expected(space: str, structs: tuple[Struct, ...]) -> dict[str, int]:
 
 
 def _measuring(spaces: dict[str, tuple[Struct, ...]]) -> str:
-    """Return the source of a kernel that writes the same numbers, as the GPU's compiler computes them."""
+    """Return the source of a kernel that writes the same numbers as the GPU's compiler computes them."""
     text = "".join(f"namespace {space} {{\n{declarations(structs)}}}\n" for space, structs in spaces.items())
     lines = []
     for space, structs in spaces.items():

@@ -57,9 +57,9 @@ with emulated_gpu(Path(sys.argv[2])):
 def test_solarize(tmp_path: Path, compiled_kernels: Path) -> None:
     shown = re.search(r'```python title="solarize.py"\n(.*?)```', GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     assert shown is not None
-    # Rename the operator: contributors may have added one of that name.
+    # Rename the operator, as contributors may have added one with that name.
     text = shown[1].replace("Solarize", "ShownSolarize")
     (tmp_path / "solarize.py").write_text(text, encoding="utf-8")
-    # In a separate process: a registered operator stays registered.
+    # Run in a separate process, as a registered operator stays registered.
     program = [sys.executable, "-c", PROGRAM, str(Path(__file__).parent), str(compiled_kernels)]
     subprocess.run(program, cwd=tmp_path, check=True)

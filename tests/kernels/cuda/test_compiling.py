@@ -1,4 +1,4 @@
-"""nvcc compiles the kernels for old and new GPUs; collected only if nvcc is on the path."""
+"""nvcc compiles the kernels for old and new GPUs; these tests are collected only if nvcc is on the path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kernel_sources import all_sources
 
 pytestmark = pytest.mark.exhaustive
 
-# Code that is generated and put in front of a file.
+# Generated code that is inserted before a file.
 ADDITIONS = {
     "elementwise": (
         "typedef int16 Result;\n"

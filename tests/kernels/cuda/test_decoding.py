@@ -1,4 +1,4 @@
-"""Decoding for the GPU: by Penstock's kernels, and with nvImageCodec's CPU decoder in place of the JPEG engine."""
+"""Decoding for the GPU, with Penstock's kernels, and with nvImageCodec's CPU decoder in place of the JPEG engine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def decoders(monkeypatch: pytest.MonkeyPatch) -> None:
         return BatchDecoder(None, threads, [Share(Backend.CPU_ONLY)])
 
     class NoPythonApi:
-        """Decodes nothing, so that other formats are decoded on the CPU."""
+        """A decoder that decodes nothing, so that other formats than JPEG are decoded on the CPU."""
 
         def __init__(self, *_settings: object) -> None:
             pass
@@ -136,7 +136,7 @@ def test_who_decodes_an_image_depends_on_the_image_and_the_pipeline_alone() -> N
 @pytest.mark.parametrize("crops", [False, True])
 @pytest.mark.parametrize("load", [None, 1.0])
 def test_the_engine_may_fail(load: float | None, crops: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Baseline JPEGs have the same pixels as with the engine; other files have another decoder anyway."""
+    """Baseline JPEGs have the same pixels as from the engine; other files have another decoder anyway."""
 
     codec = failing_codec(monkeypatch)
 
@@ -396,7 +396,7 @@ def test_an_image_without_room_fails_alone(how: dict[str, Any], monkeypatch: pyt
 
 
 class Source:
-    """A source of batches of these sizes, which it counts; ``side``: the approximate side of the images."""
+    """A source of batches of these sizes, which counts the batches; ``side``: the approximate side of the images."""
 
     def __init__(self, sizes: Sequence[int], side: int = 10) -> None:
         self.sizes, self.side, self.given = sizes, side, 0
@@ -434,7 +434,7 @@ def test_every_batch_comes_once_and_in_order(sizes: list[int], depth: int, how: 
 def test_few_images_and_small_ones_are_begun_further_ahead(
     monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
 ) -> None:
-    # Lower the limits to a sixteenth: images of the real size would take a minute on an emulated GPU.
+    # Lower the limits to a sixteenth: on an emulated GPU, images of the real size would take a minute.
     monkeypatch.setattr(turns, "_MAX_PIXELS_OF_SMALL_IMAGE", turns._MAX_PIXELS_OF_SMALL_IMAGE >> 4)
     monkeypatch.setattr(turns, "_MAX_PIXELS_OF_TINY_BATCH", turns._MAX_PIXELS_OF_TINY_BATCH >> 4)
     single, small, few, many = Source([2] * 20, 183), Source([12] * 20), Source([8] * 20, 183), Source([9] * 20, 183)

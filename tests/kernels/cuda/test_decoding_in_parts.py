@@ -1,5 +1,5 @@
-"""Images that are resized before the next ones are decoded to the same memory of the GPU, compared with images that are
-all decoded first.
+"""Images that are resized before the next ones are decoded to the same GPU memory give the same results as if all images were decoded
+first.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SMOOTH: dict[str, Any] = {"jpeg_fancy_upsampling": True}
 
 
 class NoPythonApi:
-    """Decodes nothing, so that other formats are decoded on the CPU."""
+    """A decoder that decodes nothing, so that other formats than JPEG are decoded on the CPU."""
 
     def __init__(self, *_settings: object) -> None:
         pass
@@ -51,7 +51,7 @@ class NoPythonApi:
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Decode only a few of the small images together: there is memory for the samples of one or two at a time."""
+    """Limit the memory for samples to one or two images, so that only a few images are decoded together."""
     monkeypatch.setattr(jpeg_gpu, "_COEFFICIENT_BYTES_PER_PART", 40_000)
     monkeypatch.setattr(jpeg_gpu, "_SAMPLE_BYTES_PER_PART", 15_000)
     monkeypatch.setattr(image_codec_gpu, "library", lambda: None)
@@ -60,7 +60,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def followed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Return a list that gets, for each completed batch, whether its images were resized while they were decoded."""
+    """Return a list to which each completed batch appends whether its images were resized while they were decoded."""
     told: list[bool] = []
     original = DecodeInParts.run
 
@@ -79,7 +79,7 @@ def photographs(count: int = 7) -> list[np.ndarray]:
 
 @pytest.fixture
 def strict(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the CPU's decoders refuse all images, as they would accept files with missing data."""
+    """Make the CPU's decoders reject all images: otherwise they would accept files with missing data."""
 
     def refuse(*_: object) -> None:
         raise CorruptImageError("some codes are missing")
@@ -140,7 +140,7 @@ def test_results_are_those_of_images_that_are_all_kept(define: Define, followed:
 def test_windows_are_resized_in_strips_whatever_the_widths_of_images(
     monkeypatch: pytest.MonkeyPatch, followed: list[bool]
 ) -> None:
-    # The windows of these images end before the images do.
+    # The windows of these images end before the images end.
     images = photographs(3)
     expected = run(a, [images], [])
     used: list[bool] = []
@@ -154,18 +154,18 @@ def test_windows_are_resized_in_strips_whatever_the_widths_of_images(
     monkeypatch.setattr(alike_images, "chosen", noted)
     assert_equal(run(a, [images]), expected)
     assert followed == [True]
-    # Rows of these images, e.g. of 71 pixels, are not a multiple of four bytes, but those of their windows are.
+    # The rows of these images, for example of 71 pixels, are no multiple of four bytes, but the rows of their windows are.
     assert used == [True]
 
 
 @pytest.fixture
 def slow_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pretend that the consumer is slow, so that batches complete while the next ones are read."""
+    """Pretend that the consumer is slow, so that batches complete while the next ones are being read."""
     monkeypatch.setattr(InlineQueue, "_consumer_is_slower", lambda _self: True)
 
 
 def run_slowly(pipe: Any) -> list[np.ndarray]:
-    """Run one batch, wait until the batches that were begun are decoded, and return the result."""
+    """Run one batch, wait until all batches that have begun are decoded, and return the result."""
     outputs = [np.array(sample) for sample in pipe.run()[0].as_cpu()]
     waiting = [started for started in pipe._queue._queue._started if isinstance(started, Batch)]
     deadline = time.monotonic() + 20
@@ -179,7 +179,7 @@ def test_files_are_read_while_the_batch_before_is_completed(
     followed: list[bool], slow_consumer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
-    # Begin no batches besides the prefetched ones.
+    # Begin no batches other than the prefetched ones.
     monkeypatch.setattr(turns, "TURNS", 1)
     monkeypatch.setattr(kernel_decoder, "_MAX_PIXELS_TO_BEGIN_AHEAD", 0)
     for name in ("prepare", "begin", "run"):
@@ -214,7 +214,7 @@ def test_a_batch_that_cannot_be_read_fails_in_its_turn(slow_consumer: None) -> N
 def test_images_of_other_decoders_are_resized_when_these_are_done(
     library: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Images that Penstock's kernels do not support go to nvImageCodec."""
+    """Images that Penstock's kernels do not support are decoded by nvImageCodec."""
 
     def on_cpu(_device: int, threads: int, *_shares: object) -> BatchDecoder:
         return BatchDecoder(None, threads, [Share(Backend.CPU_ONLY)])
@@ -240,7 +240,7 @@ def test_images_of_other_decoders_are_resized_when_these_are_done(
         return late
 
     monkeypatch.setattr(image_codec_gpu.GpuImageDecoder, "collect_fused", noted)
-    # Of the last one, they take nothing.
+    # The kernels support no image of the last batch, so the next step cannot read images from their memory.
     batches = [images, images[::-1], images[2:5], images[7:] * 2]
     assert_equal(run(mirrored, batches), run(mirrored, batches, []))
     assert told == [(8, 1), (8, 1), (3, 0)]
@@ -257,12 +257,12 @@ def test_parts_of_any_size(monkeypatch: pytest.MonkeyPatch, followed: list[bool]
 
 
 def damaged(file: np.ndarray) -> np.ndarray:
-    """Return the file without some of its codes, which is only noticed when they are read."""
+    """Return the file without some of its codes; only reading the codes shows that they are missing."""
     return np.concatenate([file[: -len(file) // 8], file[-2:]])
 
 
 def unsafe() -> np.ndarray:
-    """Return a file that the GPU's kernels leave to the CPU, as decoders may differ about its pixels."""
+    """Return a file that the GPU's kernels leave to the CPU, because decoders may differ about its pixels."""
     black_and_white = np.where(RNG.integers(0, 2, (48, 64, 1)) > 0, np.uint8(255), np.uint8(0)).repeat(3, 2)
     file = np.frombuffer(simplejpeg.encode_jpeg(black_and_white, 100), np.uint8).copy()
     for place in np.flatnonzero((file[:-1] == 0xFF) & (file[1:] == 0xDB)).tolist():
@@ -275,7 +275,7 @@ def unsafe() -> np.ndarray:
 def isolated(
     define: Define, batches: Sequence[list[np.ndarray]], passes: list[str] | None = None
 ) -> tuple[list[tuple[dict[int, str], list[np.ndarray | None]]], Any]:
-    """Return each batch's errors and the other samples' results; and the pipeline."""
+    """Return, for each batch, the errors and the results of the other samples; and also the pipeline."""
     pipe = made(
         lambda _: define(fn.external_source(name="encoded")), [], passes, exec_async=False, exec_pipelined=False
     )
@@ -346,7 +346,7 @@ def test_without_memory_for_all(room: int, monkeypatch: pytest.MonkeyPatch, foll
             raise MemoryError
         return alloc(size)
 
-    # Only the decoder's allocations are limited, not those of tables and results.
+    # Limit only the decoder's allocations, and not those of tables and results.
     held = SimpleNamespace(cuda=SimpleNamespace(**vars(cuda) | {"alloc": limited}))
     monkeypatch.setattr(jpeg_gpu, "require_cupy", lambda: held)
     assert_equal(run(a, [images]), expected)
@@ -417,7 +417,7 @@ def test_a_batch_more_is_begun_unless_it_takes_much_memory(
     most: int, ahead: int, monkeypatch: pytest.MonkeyPatch, followed: list[bool]
 ) -> None:
     monkeypatch.setattr(kernel_decoder, "_MAX_PIXELS_TO_BEGIN_AHEAD", most)
-    # Do not begin additional batches because of small ones.
+    # Begin no additional batches when batches are small.
     monkeypatch.setattr(turns, "_MAX_PIXELS_OF_TINY_BATCH", 0)
     monkeypatch.setattr(turns, "_MAX_PIXELS_OF_SMALL_IMAGE", 0)
     images, given = photographs(9), 0

@@ -1,4 +1,4 @@
-"""Dynamic mode orders its work on a GPU after that of CuPy's current stream, and before what follows on it."""
+"""On a GPU, dynamic mode's work runs after earlier work on CuPy's current stream, and before later work on it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from penstock.tensors import streams as idle_streams
 
 
 class Streams:
-    """Replaces CuPy's streams by ones that log which streams they wait for.
+    """Replaces CuPy's streams by streams that log which streams they wait for.
 
     Attributes:
-        log: in order, which stream waited for which; "own" for those that are not current.
+        log: which stream waited for which, in order; a stream that is not the current one is called "own".
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +43,7 @@ class Streams:
                 streams.log.append(f"{self.name} waits for {event.name}")
 
         self.current = Stream()
-        # Streams of earlier tests record nothing.
+        # Streams of earlier tests do not log anything.
         monkeypatch.setattr(idle_streams, "_idle", {})
         monkeypatch.setattr(cuda, "Event", Event)
         monkeypatch.setattr(cuda, "Stream", Stream)

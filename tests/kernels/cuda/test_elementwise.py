@@ -1,4 +1,4 @@
-"""Functions of broadcast operands, and linear colour transforms, compared with numpy."""
+"""Functions of broadcast operands, and linear colour transforms, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_broadcast(shapes: list[tuple[int, ...]], kind: type) -> None:
 
 @pytest.mark.parametrize("shapes", SHAPES)
 def test_of_many_elements(shapes: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Indices of 64 bits, which many elements need, are forced for a few."""
+    """64-bit indices, which only large arrays need, are forced for small arrays."""
     monkeypatch.setattr(elementwise, "_INT32_INDEX_LIMIT", 0)
     test_broadcast(shapes, np.uint8)
 

@@ -1,4 +1,4 @@
-"""Empty samples, alone and among others, give equal results on GPU and CPU."""
+"""Empty samples, alone and among others, give the same results on GPU and CPU."""
 
 from __future__ import annotations
 

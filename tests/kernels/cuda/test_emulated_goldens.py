@@ -1,4 +1,4 @@
-"""Some golden cases of each family on an emulated GPU; all of them run on a real one (tests/gpu)."""
+"""Some golden cases of each family run on an emulated GPU; all of them run on a real GPU (tests/gpu)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from case import Case
 from families import families
 from on_gpu import check_on_gpu
 
-# How many cases of a family run, evenly spread: to compile the kernels of each new combination of types takes a second.
+# The number of cases of a family that run, evenly spread: compiling the kernels of each new combination of types takes a second.
 PER_FAMILY = 12
 
 

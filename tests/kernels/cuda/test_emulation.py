@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Interrupted:
-    """A block of pinned memory; when its length is read, another block is freed, as another thread or the collector may do."""
+    """A block of pinned memory: when its length is read, another block is freed, as another thread or garbage collection may do."""
 
     def __init__(self, runtime: Any, other: int) -> None:
         self._runtime, self._other = runtime, [other]
@@ -20,8 +20,8 @@ class Interrupted:
 
 
 def test_page_locked_memory_may_be_freed_while_it_is_looked_through() -> None:
-    # Iterating over the dictionary itself sometimes failed, "dictionary changed size during iteration", so that a good
-    # video was skipped.
+    # When the code iterated over the dictionary itself, it sometimes failed with "dictionary changed size during iteration", so that
+    # a good video was skipped.
     runtime = sys.modules["cupy"].cuda.runtime
     for look in (lambda: runtime.hostAlloc(8, 0), lambda: runtime.pointerGetAttributes(1).type):
         first = runtime.hostAlloc(8, 0)

@@ -1,4 +1,4 @@
-"""Resampling of bytes, and lookups, are the same on GPU and CPU, bit for bit."""
+"""Resampling of bytes, and lookups, give the same results on GPU and CPU, bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jitter`, which runs on the GPU only: pixels come from uniformly distributed positions nearby, by known random draws."""
+"""`jitter`, which runs only on the GPU, takes each pixel from a uniformly distributed position nearby, with known random draws."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_pixels_come_from_where_they_are_displaced_to(dtype: type, start: int) -
 
 
 def test_places_are_even() -> None:
-    # An image whose pixels encode their positions.
+    # The value of each pixel is its position.
     height, width, farthest = 60, 50, 2
     source = np.stack(np.mgrid[:height, :width], axis=-1).astype(np.float32)
     target = xp.empty(source.shape, np.float32)

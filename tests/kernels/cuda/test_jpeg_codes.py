@@ -1,4 +1,4 @@
-"""The GPU reads the codes of JPEGs as the CPU does: it gets the same coefficients, and finds the same files damaged."""
+"""The GPU reads the codes of JPEGs like the CPU: it gets the same coefficients, and finds the same files damaged."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def noise(height: int, width: int) -> np.ndarray:
 
 
 def picture(height: int, width: int) -> np.ndarray:
-    """Return smooth colours with a little noise."""
+    """Return a picture with smooth colours and a little noise."""
     coarse = RNG.integers(0, 256, (height // 16 + 2, width // 16 + 2, 3), np.uint8)
     smooth = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
     return np.clip(smooth + RNG.normal(0, 6, smooth.shape), 0, 255).astype(np.uint8)
@@ -57,7 +57,7 @@ def encoded(pixels: np.ndarray, **settings: Any) -> np.ndarray:
 def gathered(
     scans: JpegScans, places: np.ndarray, sizes: np.ndarray, order: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pinned memory of files, some of which are gathered after others; and their numbers of restart
+    """Gather files in pinned memory in the given order, some of them after others; return this memory, and the numbers of restart
     intervals.
     """
     pinned, states = np.full(scans.size + 64, 0xAB, np.uint8), np.full(len(places), NOT_TAKEN, np.int32)
@@ -86,7 +86,7 @@ def prepared(files: Sequence[np.ndarray]) -> tuple[JpegScans, np.ndarray, np.nda
 
 
 def read(files: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Read files on the GPU; return their states, 0 if there is no error, and their coefficients."""
+    """Read files on the GPU; return the states (0: no error) and the coefficients of the files."""
     scans, pinned, expected = prepared(files)
     (data,) = scratch([(pinned.size,)], np.uint8)
     data.array()[:] = pinned
@@ -96,7 +96,7 @@ def read(files: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
 
 
 def check(files: Sequence[np.ndarray]) -> None:
-    """Assert that all files are read without errors, with the coefficients of `read_jpeg`."""
+    """Assert that all files are read without errors, and have the same coefficients as from `read_jpeg`."""
     status, found = read(files)
     np.testing.assert_array_equal(status, 0)
     for file, coefficients in zip(files, found, strict=True):
@@ -105,7 +105,7 @@ def check(files: Sequence[np.ndarray]) -> None:
 
 def test_files_whose_bits_are_too_many_for_32_bits_are_not_taken() -> None:
     file = encoded(picture(40, 50))
-    memory = mmap.mmap(-1, 1 << 27)  # most of its pages are never touched, so they take no memory
+    memory = mmap.mmap(-1, 1 << 27)  # most pages are never touched, so they take no memory
     memory[: file.size] = file.tobytes()
     places = np.full(2, np.frombuffer(memory, np.uint8).ctypes.data, np.int64)
     scans = ScansBeingRead(places, np.array([(1 << 27) - 1, 1 << 27], np.int64), keep=memory).wait()
@@ -131,7 +131,7 @@ def test_samplings(sampling: str) -> None:
 
 
 def test_units_of_four_rows() -> None:
-    """No encoder makes such units, but files with halved chroma have the same number of blocks in a unit."""
+    """No encoder makes such units, but files with halved chroma have as many blocks in a unit."""
     file = encoded(picture(64, 96), **HALVED).copy()
     frame = file.tobytes().index(b"\xff\xc0")
     file[frame + 5 : frame + 9] = 0, 128, 0, 48
@@ -156,7 +156,7 @@ def test_sizes() -> None:
 
 
 def test_images_of_one_colour() -> None:
-    """All blocks are the same, and few codes show where one begins."""
+    """All blocks are equal, so that only few codes reveal where a block begins."""
     colours = np.array([[0, 0, 0], [255, 255, 255], [130, 10, 77]], np.uint8)
     files = []
     for colour in colours:
@@ -182,7 +182,7 @@ def test_files_of_many_blocks_of_threads() -> None:
 
 
 def test_noise_whose_units_are_long() -> None:
-    """With such units, a thread takes long to find where a code begins."""
+    """With such units, a thread needs long to find where a code begins."""
     file = encoded(noise(400, 400), quality=100)
     assert prepared([file])[0].columns.subsequences[0] > 10 * OWN
     status, found = read([file])
@@ -191,13 +191,13 @@ def test_noise_whose_units_are_long() -> None:
 
 
 def test_blocks_of_threads_that_wait_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If all units are the same, threads do not find by themselves where a unit begins."""
+    """If all units are equal, threads cannot find by themselves where a unit begins."""
     file, other = encoded(np.full((2000, 2400, 3), (10, 100, 250), np.uint8), **HALVED), encoded(noise(8, 8))
     assert prepared([file])[0].columns.subsequences[0] > 2 * OWN
     status, found = read([file, other])
     np.testing.assert_array_equal(status, 0)
     np.testing.assert_array_equal(found[0], read_coefficients(file))
-    # Check that threads depend on each other in this file: if they may not wait, the kernel reports it as late.
+    # Check that threads depend on each other in this file: if they must not wait, the kernel reports the file as late.
     monkeypatch.setitem(jpeg_codes.SOURCE._constants, "MOST_LATE", 0)
     sources._kernel_on.cache_clear()
     status, _ = read([file, other])
@@ -235,7 +235,7 @@ def test_bytes_that_fill_up_before_markers() -> None:
 
 
 def test_stuffing_anywhere() -> None:
-    """Stuffing occurs at the beginnings and ends of words and subsequences, too."""
+    """Byte stuffing occurs also at the beginnings and ends of words and subsequences."""
     white, black = np.uint8(255), np.uint8(0)
     images = [np.where(noise(40, 40) > 127, white, black) for _ in range(6)]
     files = [encoded(image, quality=100) for image in images]
@@ -305,7 +305,7 @@ def test_files_with_other_restarts() -> None:
 
 
 def mutated(file: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the file with a few bits flipped, or bytes replaced, dropped or inserted, in the scan."""
+    """Return the file with a few bits flipped, or with bytes replaced, removed or inserted, in the scan."""
     data = bytearray(file.tobytes())
     start = data.index(b"\xff\xda") + 14
     for _ in range(rng.integers(1, 4)):
@@ -323,7 +323,7 @@ def mutated(file: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def fuzz(rng: np.random.Generator, count: int) -> tuple[int, int]:
-    """Damage files, and check that the GPU accepts the same files as the CPU; return the numbers of accepted and of refused
+    """Damage files, and check that the GPU accepts the same files as the CPU; return the numbers of accepted and rejected
     files.
     """
     kinds = {"quality": 30}, {"quality": 95}, {"optimize": True}, {"restart_marker_blocks": 2}, {"quality": 2}

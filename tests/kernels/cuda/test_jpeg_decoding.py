@@ -1,4 +1,4 @@
-"""Batches of JPEGs decoded by CUDA kernels: in parts, on several threads, with damage and without memory."""
+"""Batches of JPEGs that CUDA kernels decode: in parts, on several threads, with damaged files, and with too little memory."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def noise(height: int, width: int, rng: np.random.Generator = RNG) -> np.ndarray
 
 
 def damaged_noise() -> tuple[np.ndarray, np.ndarray]:
-    """Return a JPEG, and the same file with damage that every decoder notices."""
-    # With one seed in six, no decoder would notice the damage, so the noise must not depend on earlier tests.
+    """Return a JPEG, and the same JPEG with damage that every decoder notices."""
+    # With one seed in six, no decoder would notice the damage; a fixed seed keeps the noise independent of earlier tests.
     whole = encoded(noise(100, 120, np.random.default_rng(77)), quality=90)
     damaged = whole.copy()
     damaged[-300:-100] = 0x55
@@ -69,7 +69,7 @@ class Decoded:
     """A batch whose decoding has begun.
 
     Attributes:
-        taken: for each image, whether the decoder takes it.
+        taken: for each image, whether the decoder accepts it.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Decoded:
         self.batch = own.begin(scans, given, windows[rows], places[rows], stream, self.targets)
 
     def images(self) -> list[np.ndarray | None]:
-        """Wait, and return the images; None for those that could not be decoded."""
+        """Wait for the batch; return the images, with None for images that could not be decoded."""
         states = iter(self.batch.wait())
         decoded = [taken and next(states) for taken in self.taken]
         assert self.batch.is_done
@@ -170,7 +170,7 @@ def test_damaged_images_are_left_alone() -> None:
 
 
 def test_skips_files_on_which_decoders_disagree() -> None:
-    """With large quantizers, sums may exceed 16 bits, and then decoders differ: the GPU's decoder skips such files."""
+    """With large quantizers, sums may exceed 16 bits, and then decoders differ. The GPU's decoder skips such files."""
     black_and_white = np.where(RNG.integers(0, 2, (48, 64, 1)) > 0, np.uint8(255), np.uint8(0)).repeat(3, 2)
     file = encoded(black_and_white, quality=100).copy()
     for place in np.flatnonzero((file[:-1] == 0xFF) & (file[1:] == 0xDB)).tolist():
@@ -231,7 +231,7 @@ def test_memory_of_batches_that_nobody_waits_for_is_given_back() -> None:
 
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> JpegDecoder:
-    """Return a decoder whose threads gather and launch even small batches."""
+    """Return a decoder that uses threads for gathering and launches even if a batch is small."""
     monkeypatch.setattr(jpeg_gpu, "_MIN_BYTES_PER_THREAD", 1000)
     return decoder(threads=3)
 
@@ -258,7 +258,7 @@ def test_a_batch_is_launched_before_the_next_is_begun(shared: JpegDecoder) -> No
 
 @pytest.fixture
 def allocated(monkeypatch: pytest.MonkeyPatch) -> list[weakref.ref[object]]:
-    """Return a list that gets weak references to the allocations on the GPU during the test."""
+    """Return a list that gets weak references to all GPU allocations during the test."""
     made: list[weakref.ref[object]] = []
     cuda = sys.modules["cupy"].cuda
     alloc = cuda.alloc
@@ -273,7 +273,7 @@ def allocated(monkeypatch: pytest.MonkeyPatch) -> list[weakref.ref[object]]:
 
 
 def test_memory_is_kept_until_all_is_launched(shared: JpegDecoder, allocated: list[weakref.ref[object]]) -> None:
-    # Block the decoder's threads with a semaphore, so that they launch nothing yet.
+    # Block the decoder's threads with a semaphore, so that they do not launch anything yet.
     library, semaphore = ctypes.CDLL(None), ctypes.create_string_buffer(64)
     library.sem_init(semaphore, 0, 0)
     wait = ctypes.cast(library.sem_wait, ctypes.c_void_p).value
@@ -281,7 +281,7 @@ def test_memory_is_kept_until_all_is_launched(shared: JpegDecoder, allocated: li
     shared.crew.submit(Job(wait, ctypes.addressof(semaphore), semaphore, len(shared.crew)))
     batch = Decoded(FILES, shared)
     assert not batch.batch.is_done
-    # Two allocations, for the data with the descriptors, and for intermediate results; the targets belong to the test.
+    # There are two allocations: for the data and descriptors, and for intermediate results; the targets belong to the test.
     assert [one() is not None for one in allocated] == [True] * 2
     for _ in range(len(shared.crew)):
         library.sem_post(semaphore)
@@ -292,7 +292,7 @@ def test_memory_is_kept_until_all_is_launched(shared: JpegDecoder, allocated: li
 
 @pytest.fixture
 def joined(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
-    """Return a list that gets the pairs of streams one of which waited for the other; even little data is copied on its stream."""
+    """Return a list that gets each pair of streams of which one waits for the other; even small data are copied on a separate stream."""
     told: list[tuple[Any, Any]] = []
     monkeypatch.setattr(jpeg_gpu, "_MIN_BYTES_PER_STREAM", 1)
     monkeypatch.setattr(jpeg_gpu, "follow", lambda stream, other, _event: told.append((stream, other)))
@@ -346,7 +346,7 @@ def test_a_launch_that_fails_is_told_where_its_batch_is_waited_for(
     before.batch.work.wait()
     with pytest.MonkeyPatch.context() as context:
         kernel = jpeg_pixels.SOURCE.kernel("transform_blocks")
-        # A launch fails that asks for more shared memory than the kernel may use.
+        # The launch fails, as it asks for more shared memory than the kernel may use.
         context.setattr(kernel, "max_dynamic_shared_size_bytes", -1)
         broken = Decoded(FILES, own)
         broken.batch.work.wait()
@@ -372,7 +372,7 @@ def test_threads_end_with_their_decoder(monkeypatch: pytest.MonkeyPatch) -> None
     batch = Decoded(FILES, own)
     work = batch.batch.work
     assert len(gathering_threads() - others) == len(own.crew) == 2
-    # Nobody waits for this batch, which is launched nevertheless.
+    # Nothing waits for this batch, but it is launched nevertheless.
     del batch, own
     gc.collect()
     assert work.is_done

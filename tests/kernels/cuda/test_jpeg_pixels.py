@@ -1,4 +1,4 @@
-"""The pixels that the GPU makes from the coefficients of JPEGs equal libjpeg-turbo's."""
+"""The pixels that the GPU computes from the coefficients of JPEGs equal libjpeg-turbo's."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Size = tuple[int, int]
 
 
 def coefficients(size: Size, factors: Sequence[Size]) -> tuple[np.ndarray, np.ndarray]:
-    """Return coefficients like those of photographs, among them a few blocks without zeros, and quantizers."""
+    """Return coefficients like those of photographs, with a few blocks without zeros, and quantizers."""
     down, across = grid_of(size, factors)
     quantizers = RNG.integers(1, 12, (len(factors), 64))
     shape = down * across, len(blocks_of(factors)), 64
@@ -47,7 +47,7 @@ def coefficients(size: Size, factors: Sequence[Size]) -> tuple[np.ndarray, np.nd
 
 
 class Images:
-    """Images of random coefficients.
+    """Images with random coefficients.
 
     Args:
         factors: the sampling factors of each component, the same in all images.
@@ -65,7 +65,7 @@ class Images:
         self.files = [write_jpeg(c, size, factors, q, int(RNG.integers(4))) for size, (c, q) in zip(sizes, self.made)]
 
     def on_gpu(self, channels: int, windows: Any = None, **how: bool) -> list[np.ndarray]:
-        """Return the images, or windows of them (top, left, height, width), made by the GPU."""
+        """Return the images, or windows of them (top, left, height, width), computed on the GPU."""
         if windows is None:
             windows = [(0, 0, *size) for size in self.sizes]
         sources = [xp.put(c) for c, _ in self.made]
@@ -82,7 +82,7 @@ class Images:
         )
         planes = xp.empty((sum(c.size for c, _ in self.made),))
         places = np.cumsum([planes.data.ptr, *(c.size for c, _ in self.made)], dtype=np.uint64)[:-1]
-        # Set the beginning of each image's data so that its quantizers are at their usual offset from it.
+        # Choose where each image's data begin so that the image's quantizers are at their usual offset from there.
         columns.begins[:-1] = factors.astype(np.int64) - QUANTIZERS_PLACE
         make_pixels(scans, 0, (coefficients, places, pixels), np.array(windows), channels, **how)
         return [target.get() for target in targets]
@@ -93,7 +93,7 @@ def by_pillow(file: np.ndarray) -> np.ndarray:
 
 
 def with_repeated_samples(images: Images, k: int) -> np.ndarray:
-    """Return an image whose chroma samples are repeated, not interpolated: decode each component as a grey image."""
+    """Return an image whose chroma samples are repeated rather than interpolated, by decoding each component as a grey image."""
     (height, width), (values, quantizers) = images.sizes[k], images.made[k]
     down, across = grid_of(images.sizes[k], images.factors)
     most_across, most_down = np.max(images.factors, 0)

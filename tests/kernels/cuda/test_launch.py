@@ -1,4 +1,4 @@
-"""Launching kernels for a batch: addresses of arrays, a single upload, and memory that is not overwritten too early."""
+"""Launches of kernels for a batch: the addresses of arrays, a single upload, and memory that is not overwritten too early."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_small_arrays_go_up_together() -> None:
 
 
 class _Copy:
-    """The event of a copy, which is in flight until the test ends it."""
+    """The event of a copy, which is in flight until the test ends the copy."""
 
     made: list[_Copy] = []
 
@@ -100,7 +100,7 @@ def test_strides_and_blocks() -> None:
 
 
 def test_memory_may_come_back_while_some_is_taken() -> None:
-    """A garbage collection during an allocation returns memory just then."""
+    """Garbage collection during an allocation returns memory at that moment."""
     held = Staging()
     other = held.take(100)
 

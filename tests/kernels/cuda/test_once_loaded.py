@@ -1,4 +1,4 @@
-"""Kernels, staging memory and streams for copies are made once, even if threads ask for them at the same time."""
+"""Kernels, staging memory and streams for copies are created only once, even if threads ask for them at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GPU random numbers equal the CPU's, from any position in a stream; tests/operators/random compares short batches."""
+"""Random numbers on the GPU equal the CPU's, from any position in a stream; tests/operators/random compares short batches."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_what_is_launched_is_recorded() -> None:
         for _ in range(4):
             pipeline.run()
     pipeline.close()
-    # Once for the first batch, and once to record the launches for similar ones.
+    # They are prepared once for the first batch, and once to record the launches for similar batches.
     assert len(worked_out) == 2 * 3
 
 

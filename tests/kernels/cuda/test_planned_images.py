@@ -1,4 +1,4 @@
-"""Batches of images resized, cropped and normalized by one plan, compared with the steps' own plans."""
+"""Batches of images that are resized, cropped and normalized by one plan give the same results as with a plan for each step."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(
 
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Return a list that gets, for each batch, whether it was planned in one call."""
+    """Return a list to which each batch appends whether it was planned in one call."""
     told: list[bool] = []
     original = ResizeNormalize.run_planned
 
@@ -84,7 +84,7 @@ def test_one_plan_gives_what_the_steps_give(
     normalize: dict[str, Any],
     drawn: bool,
 ) -> None:
-    # The third batch has the shapes of the first, so its launches are recorded.
+    # The third batch has the same shapes as the first, so launches are recorded.
     batches = [images(SIZES), images(SIZES[::-1]), images(SIZES)]
     found = run(batches, resize, normalize, drawn)
     assert planned == [True] * len(batches)
@@ -130,7 +130,7 @@ def test_an_empty_image_is_left_to_the_steps(planned: list[bool]) -> None:
 
 
 def rules_of(resize: dict[str, Any], normalize: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> AlikeRules:
-    """Return the rules by which a pipeline has its images planned."""
+    """Return the rules by which a pipeline plans its images."""
     seen: list[AlikeRules] = []
     original = AlikeImages.planned
 
@@ -175,7 +175,7 @@ def test_windows_hold_all_that_is_read(
             row, begin, extent = own[min(image, len(own) - 1)], window[axis], window[2 + axis]
             read = first[row["starts"] : row["starts"] + row["outputs"]]
             assert 0 <= begin <= read.min() <= read.max() + row["used"] <= begin + extent <= sizes[image, axis]
-        # Rows are read in groups of eight.
+        # Bytes of a row are read in groups of eight.
         assert window[1] % 8 == 0
         assert window[3] % 8 == 0 or window[1] + window[3] == sizes[image, 1]
     assert (planned.stacks[:, 1:3] == planned.windows[:, 2:]).all()

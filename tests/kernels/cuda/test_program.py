@@ -1,4 +1,4 @@
-"""Launches recorded for a kind of batch, and replayed for later batches of that kind."""
+"""Launches that are recorded for a kind of batch are repeated for later batches of that kind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from penstock.types import FLOAT
 
 
 class Doubling:
-    """Adds a constant to samples and doubles the sums, with other memory in between; counts how often launches are prepared."""
+    """Adds a constant to samples and doubles the sums, which are stored in scratch memory; counts how often launches are prepared."""
 
     def __init__(self, added: float = 1.0) -> None:
         self.added = added
@@ -46,7 +46,7 @@ class Place:
 
 
 def run(programs: Programs, work: Any, arrays: Sequence[np.ndarray], contiguous: bool = True) -> list[np.ndarray]:
-    """Return the doubled samples, as an operator would run them."""
+    """Return the doubled samples, computed like by an operator."""
     samples = [xp.put(array) for array in arrays]
     batch = TensorListGPU(samples, contiguous=contiguous)
     workspace = Workspace(inputs=[batch], batch_size=len(arrays), device="gpu")
@@ -67,7 +67,7 @@ def batches(count: int, *shapes: tuple[int, ...]) -> Iterator[list[np.ndarray]]:
 @pytest.mark.parametrize("contiguous", [True, False])
 def test_batches_of_a_kind_that_comes_again_are_worked_out_once_more(contiguous: bool) -> None:
     programs, work = Programs(), Doubling()
-    # More batches than there are cached descriptors; all of them stay alive, so that no two have the same addresses.
+    # More batches than cached descriptors; all of them stay alive, so that no two have the same addresses.
     given = list(batches(12, (3, 5), (7, 1), (1, 1)))
     results = [run(programs, work, arrays, contiguous) for arrays in given]
     assert work.times == 2
@@ -95,7 +95,7 @@ def test_kinds_that_never_come_again_are_not_recorded() -> None:
 
 
 def test_kinds_that_rarely_come_again_are_looked_up_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A recording takes longer than all that it saves if its kind comes again only once."""
+    """If a kind of batch recurs only once, recording it takes longer than it saves."""
     programs, work, looked_up, kind = Programs(), Doubling(), list[object](), program._kind
 
     def counted(*given: Any) -> object:
@@ -107,7 +107,7 @@ def test_kinds_that_rarely_come_again_are_looked_up_seldom(monkeypatch: pytest.M
     for size in sizes:
         run(programs, work, *batches(1, (size,)))
     assert len(looked_up) < len(sizes) / 2
-    # Kinds that do come again are recorded soon.
+    # Kinds that recur more often are recorded soon.
     before = work.times
     for _ in range(64):
         run(programs, work, *batches(1, (500,)))
@@ -142,7 +142,7 @@ def test_who_uses_memory_of_its_own_is_run_each_time() -> None:
 
     for arrays in batches(3, (4,)):
         np.testing.assert_array_equal(run(programs, work, arrays)[0], arrays[0] + np.float32(3))
-    # Among them once in vain, to find that the launches cannot be recorded.
+    # One of these is in vain: it shows that the launches cannot be recorded.
     assert len(times) == 4
 
 
@@ -160,7 +160,7 @@ def test_who_looks_at_data_is_run_each_time() -> None:
 
 
 def test_another_stream_is_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Launches are repeated only on the stream on which they were recorded, even though all batches have the same memory."""
+    """Launches are repeated only on the stream on which they were recorded, even if all batches use the same memory."""
     cuda, programs, streams = sys.modules["cupy"].cuda, Programs(), []
     batch, outputs = TensorListGPU([xp.put(np.ones(4, np.float32))]), [TensorListGPU.allocate([(4,)], FLOAT)]
 
@@ -171,8 +171,8 @@ def test_another_stream_is_another_kind(monkeypatch: pytest.MonkeyPatch) -> None
 
     def noted(address: int, count: int) -> int:
         words = (ctypes.c_int64 * (count * CALL_WORDS)).from_address(address)
-        # A call's words: the address of the driver's function, then its arguments, the first of which is the kernel and the ninth the
-        # stream.
+        # The words of a call: the address of the driver function, and its arguments; the first of these is the kernel, the ninth
+        # the stream.
         streams.extend(words[CALL_WORDS + 9 :: CALL_WORDS])
         return make_calls(address, count)
 
@@ -191,7 +191,7 @@ def test_another_stream_is_another_kind(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def results(define: Any, count: int, batch_size: int = 2) -> list[list[np.ndarray]]:
-    """Return a pipeline's results for some batches."""
+    """Return the results of a pipeline for some batches."""
     pipeline = pipeline_def(define, batch_size=batch_size, num_threads=1, device_id=0, prefetch_queue_depth=1)()
     return [[np.array(sample) for sample in pipeline.run()[0].as_cpu()] for _ in range(count)]
 
@@ -266,7 +266,7 @@ def test_reinterpreted_frames_of_scattered_sequences() -> None:
 
 
 def test_resizing_is_planned_for_all_samples_at_once_and_repeated() -> None:
-    """Batches for which launches are repeated use tables that were computed once."""
+    """Batches for which launches are repeated use tables that were computed only once."""
     rng = np.random.default_rng(5)
     images = [[rng.integers(0, 255, (h, w, 3), np.uint8) for h, w in ((20, 31), (33, 18))] for _ in range(5)]
 
@@ -283,7 +283,7 @@ def test_resizing_is_planned_for_all_samples_at_once_and_repeated() -> None:
 
 
 def test_samples_at_odd_addresses() -> None:
-    """Kernels read several elements at a time only at aligned addresses."""
+    """Kernels read several elements at a time only from aligned addresses."""
     rng = np.random.default_rng(5)
     whole = [[rng.integers(0, 255, 1 + 8 * 12 * 3, np.uint8) for _ in range(2)] for _ in range(4)]
     images = [[xp.put(array)[1:].reshape(8, 12, 3) for array in batch] for batch in whole]
@@ -316,7 +316,7 @@ def test_a_chain_that_is_planned_in_arrays_is_repeated() -> None:
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 def test_mirrors_that_are_drawn_are_no_part_of_what_is_recorded(dtype: type) -> None:
-    """Tables of integer images are made on the GPU, those of others on the host."""
+    """The tables for integer images are computed on the GPU, those for other images on the host."""
     rng = np.random.default_rng(6)
     images = [rng.integers(0, 255, shape, np.uint8).astype(dtype) for shape in ((20, 31, 3), (33, 18, 3), (20, 31, 3))]
     flags = [[np.int32(flag) for flag in rng.integers(0, 2, 3)] for _ in range(8)]

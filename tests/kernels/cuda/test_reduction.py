@@ -1,4 +1,4 @@
-"""Reductions of batches, compared with numpy."""
+"""Reductions of batches, compared with NumPy."""
 
 from __future__ import annotations
 

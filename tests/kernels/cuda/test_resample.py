@@ -1,4 +1,4 @@
-"""Resampling, compared with filter matrices, and fused with later steps, compared with separate ones."""
+"""Resampling compared with filter matrices, and resampling fused with later steps compared with separate steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def axis(size_in: int, size_out: int, kind: DALIInterpType = INTERP_LINEAR) -> T
 
 
 def matrix(table: Taps, size: int) -> np.ndarray:
-    """Return the table as a matrix (outputs, inputs)."""
+    """Return the table of a filter as a matrix of shape (outputs, inputs)."""
     dense = np.zeros((len(table.starts), size + table.weights.shape[1]))
     for row, (start, weights) in enumerate(zip(table.starts, table.weights)):
         dense[row, start : start + len(weights)] += weights
@@ -81,7 +81,7 @@ def test_rows_of_any_width(shape: tuple[int, int, int], size: tuple[int, int]) -
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32])
 def test_result_does_not_depend_on_the_place_in_memory(dtype: type) -> None:
-    """Elements are read one by one, or four at a time where they are aligned."""
+    """Elements are read one by one, or four at a time if they are aligned."""
     source = pixels(12, 16, 3).astype(dtype)
     vertical, horizontal = axis(12, 5), axis(16, 7)
     results = []
@@ -102,7 +102,7 @@ def test_result_does_not_depend_on_the_place_in_memory(dtype: type) -> None:
 @pytest.mark.parametrize("channels", [3, 4])
 @pytest.mark.parametrize("between", [np.uint8, np.float32])
 def test_fused_equals_one_after_the_other(out: type, planar: bool, channels: int, between: type) -> None:
-    """resize, then crop (1, 2) to 6x8, mirror, normalize, pad channels, transpose and convert."""
+    """The steps are resize, crop at (1, 2) to 6x8, mirror, normalize, pad channels, transpose and convert."""
     source = pixels(31, 45, 3)
     vertical, horizontal = axis(31, 9, INTERP_CUBIC), axis(45, 13, INTERP_CUBIC)
     resized = xp.empty((9, 13, 3), between)

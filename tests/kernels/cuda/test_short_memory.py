@@ -1,4 +1,4 @@
-"""JPEGs have the same pixels if the CPU has to decode them, because the GPU has too little memory, or because its engine
+"""JPEGs have the same pixels if the CPU has to decode them because the GPU has too little memory, or the GPU's engine
 fails.
 """
 
@@ -25,14 +25,14 @@ ROUNDS = 12
 
 
 def photographs() -> list[np.ndarray]:
-    """Return photographs with subsamplings 4:4:4, 4:2:2 and 4:2:0, some of odd sizes."""
+    """Return photographs with the subsamplings 4:4:4, 4:2:2 and 4:2:0, some of them with odd sizes."""
     sizes = [(40, 56), (33, 71), (8, 9), (65, 32), (17, 18), (48, 48), (51, 3)]
     return [saved(height=height, width=width, subsampling=k % 3) for k, (height, width) in enumerate(sizes)]
 
 
 @pytest.fixture
 def on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return a list that gets an entry for each image that the CPU decodes instead of the GPU."""
+    """Return a list that gets an entry for each image that the CPU decodes in place of the GPU."""
     told: list[int] = []
     original = host_decoder.decode
 
@@ -81,7 +81,7 @@ def test_memory_that_is_not_there_at_times(
 
 @pytest.mark.parametrize("smooth", [True, False])
 def test_an_engine_that_fails_at_times(smooth: bool, monkeypatch: pytest.MonkeyPatch, on_the_cpu: list[int]) -> None:
-    """nvImageCodec's CPU decoder stands in for the engine."""
+    """nvImageCodec's CPU decoder is used in place of the engine."""
 
     def on_cpu(
         _device: int, threads: int, _first: object, _second: object, options: str, _leaves_baseline: bool
@@ -97,7 +97,7 @@ def test_an_engine_that_fails_at_times(smooth: bool, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Decoded, "wait", lambda self: [state * int(RNG.random() < 0.5) for state in original(self)])
 
     class NoPythonApi:
-        """Decodes nothing."""
+        """A decoder that decodes nothing."""
 
         def __init__(self, *_settings: object) -> None:
             pass

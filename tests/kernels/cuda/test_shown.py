@@ -1,4 +1,4 @@
-"""How batches and operators on a GPU are shown, in pictures and counts."""
+"""How batches and operators on a GPU are displayed, in pictures and counts."""
 
 from __future__ import annotations
 

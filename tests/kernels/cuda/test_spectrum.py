@@ -1,4 +1,4 @@
-"""Fourier transforms of all sizes on the GPU, compared with numpy."""
+"""Fourier transforms of all sizes on the GPU, compared with NumPy."""
 
 from __future__ import annotations
 

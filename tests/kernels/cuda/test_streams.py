@@ -1,4 +1,4 @@
-"""Streams outlive their pipeline."""
+"""Streams outlive the pipelines that use them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_pipeline_in_a_cycle_leaves_its_stream_alone(monkeypatch: pytest.Monke
     pipeline.itself = pipeline
     del pipeline
     gc.collect()
-    # Pipelines of earlier tests may be collected just now, and give their streams back, too.
+    # Pipelines of earlier tests may be garbage-collected at this time, and return their streams, too.
     kept = [stream for idle in streams._idle.values() for stream in idle if isinstance(stream, Stream)]
     assert len(kept) == 1
     assert not destroyed

@@ -1,4 +1,4 @@
-"""Strips of output rows, for which each row of the source is read once, compared with output rows made one by one."""
+"""Strips of output rows, for which each source row is read once, compared with output rows that are computed one by one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def images(sizes: list[tuple[int, int]], channels: int = 3) -> list[np.ndarray]:
 
 
 class Strips:
-    """Runs pipelines with and without strips, and records which batches were made in strips."""
+    """Runs pipelines with and without strips, and records which batches were computed in strips."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self._patch, self._chosen = patch, resample.chosen
@@ -56,7 +56,7 @@ class Strips:
     def compare(
         self, batch: list[np.ndarray], resize: dict[str, Any], normalize: dict[str, Any] | None, fewest: int = 1
     ) -> bool:
-        """Return whether the batch was made in strips; its result must be the same without them."""
+        """Return whether the batch was computed in strips; assert that the result is the same without strips."""
         expected = self.run(batch, NEVER, resize, normalize)
         assert not any(self.used)
         found = self.run(batch, fewest, resize, normalize)
@@ -81,7 +81,7 @@ def strips(monkeypatch: pytest.MonkeyPatch) -> Strips:
         ({"size": (90, 40)}, NORMAL),
         ({"size": (40, 40), "antialias": False}, NORMAL),
         ({"size": (40, 40), "interp_type": types.INTERP_NN}, NORMAL),
-        # Four output rows use the same row of the source.
+        # Four output rows use the same source row.
         ({"size": (80, 40), "interp_type": types.INTERP_CUBIC, "antialias": False}, NORMAL),
         ({"size": (12, 40), "roi_start": (0.1, 0.9), "roi_end": (0.9, 0.2), "roi_relative": True}, NORMAL),
         ({"resize_shorter": 33.0}, None),
@@ -96,7 +96,7 @@ def test_strips_of_grey_images(strips: Strips) -> None:
 
 
 def test_a_whole_image(strips: Strips) -> None:
-    """The rows are longer than a block is wide, and the strips longer than a block can hold."""
+    """The rows are longer than a block is wide, and there are more rows than fit into a block's strip."""
     assert strips.compare(images([(1080, 1920)]), {"size": (224, 224)}, NORMAL)
 
 
@@ -107,10 +107,10 @@ def test_strips_that_are_as_short_as_there_are_blocks_to_make(strips: Strips) ->
 @pytest.mark.parametrize(
     ("batch", "resize"),
     [
-        (images([(90, 160), (90, 161)]), {"size": (40, 40)}),  # rows of unaligned length
+        (images([(90, 160), (90, 161)]), {"size": (40, 40)}),  # rows whose length is not aligned
         (images([(40, 160)]), {"size": (41, 40)}),
         (images([(90, 160)]), {"size": (40, 40), "interp_type": types.INTERP_LANCZOS3}),
-        (images([(9, 40000)]), {"size": (4, 40)}),  # few columns fill a block
+        (images([(9, 40000)]), {"size": (4, 40)}),  # a few columns fill a block
         (images([(90, 160)]), {"size": (40, 40), "roi_start": (0.9, 0), "roi_end": (0.1, 1), "roi_relative": True}),
         (images([(90, 160)], 4), {"size": (40, 40)}),
     ],

@@ -80,7 +80,7 @@ def launch(recorder: Recorder, row: tuple[object, ...], *extra: Extra, once: boo
 
 
 def test_numbers_are_never_taken_for_addresses() -> None:
-    """Check that only members declared as pointers are changed for other batches, however large other numbers are."""
+    """Check that only members that are declared as pointers change for other batches, however large other numbers are."""
     recorder = Recorder()
     place = recorder.scratch(64)
     launch(recorder, _Whole(1, [_Part(0.5, place + 8), _Part(0.5, 0)], place, [0, 0, place], 7))

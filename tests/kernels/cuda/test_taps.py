@@ -1,4 +1,4 @@
-"""Filter tables computed on the GPU equal the host's bit for bit."""
+"""Filter tables that are computed on the GPU equal the host's bit for bit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RNG = np.random.default_rng(5)
 
 
 def plans(count: int, kind: DALIInterpType, antialias: bool, mirrored: bool) -> AxisPlans:
-    """Return plans of random sizes; regions lie in the input, reach beyond it, or are reversed; only part of the output is made."""
+    """Return plans of random sizes. Regions lie in the input, extend beyond it, or are reversed; only a part of the output is computed."""
     size_in, size_out = RNG.integers(1, 90, count), RNG.integers(1, 60, count)
     edges = RNG.uniform(-0.2, 1.2, (2, count)) * size_in
     edges[:, ::3] = np.stack([np.zeros(count), size_in])[:, ::3]
@@ -38,7 +38,7 @@ def expected(axis: AxisPlans, index: int, kind: DALIInterpType, last: bool) -> T
 
 
 def placed(table: Taps) -> dict[tuple[int, int], bytes]:
-    """Return each weight that is not 0, by output and input position."""
+    """Return each weight other than 0, by output and input position."""
     return {
         (row, int(table.starts[row]) + int(tap)): table.weights[row, tap].tobytes()
         for row, tap in np.argwhere(table.weights)

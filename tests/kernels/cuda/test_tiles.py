@@ -1,4 +1,4 @@
-"""Neighbourhood operators, tile by tile: GPU and CPU agree for any extents."""
+"""Neighbourhood operators, which run tile by tile, give the same results on GPU and CPU for any extents."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from penstock.kernels.cuda.tiles import tiling_for
 Define = Callable[[Any], Any]
 
 RNG = np.random.default_rng(7)
-# Several tiles; a single element; lines; no elements; more channels than fit into a tile, as many as OpenCV accepts.
+# Several tiles; a single element; lines; no elements; and more channels than fit into a tile, as many as OpenCV accepts.
 SHAPES = [(37, 290, 3), (1, 1, 3), (1, 83, 1), (70, 1, 4), (0, 4, 3), (40, 60, 3), (3, 5, 120)]
-# All sums are exact, so that they do not depend on the order of the terms.
+# All sums are exact, so they do not depend on the order of the terms.
 WHOLE = RNG.integers(-3, 4, (5, 4)).astype(np.float32)
 LARGE = (RNG.integers(-1, 2, (150, 151)) / 1024).astype(np.float32)
 EXACT: dict[str, Define] = {
@@ -55,7 +55,7 @@ def run(define: Define, samples: list[np.ndarray], layout: str, device: str) -> 
 
 
 def images(dtype: Any, name: str) -> list[np.ndarray]:
-    # Filters refuse empty images.
+    # Filters reject empty images.
     shapes = [shape for shape in SHAPES if all(shape) or not name.startswith("filter")]
     return [RNG.integers(0, 200, shape).astype(dtype) for shape in shapes]
 

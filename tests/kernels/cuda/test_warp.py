@@ -1,4 +1,4 @@
-"""Affine warping on the GPU equals the CPU's bit for bit, as positions are accumulated in the same way."""
+"""Affine warping on the GPU equals the CPU's bit for bit, because positions are accumulated in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boxes copied out of arrays, compared with numpy."""
+"""Boxes that are copied out of arrays, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_samples_of_different_shapes_in_one_launch() -> None:
 
 
 def test_all_at_once() -> None:
-    """Crop beyond the borders, mirror, normalize, pad channels, transpose and round."""
+    """Crop beyond the borders, mirror, normalize, pad channels, transpose and round in one copy."""
     source = pixels(6, 8, 3)
     mean, factor = np.float32([100, 50, 20]), np.float32([0.5, 1.5, 2])
     target = xp.empty((4, 9, 7), np.int8)
@@ -92,14 +92,14 @@ def test_views_of_any_strides() -> None:
 
 
 def unaligned(array: np.ndarray, elements: int) -> Any:
-    """Return the array on the GPU, ``elements`` after an aligned address, like a sample in the middle of a batch."""
+    """Return the array on the GPU, ``elements`` elements after an aligned address, like a sample in the middle of a batch."""
     memory = xp.empty((array.size + elements,), array.dtype)
     memory[elements:] = array.reshape(-1)
     return memory[elements:].reshape(array.shape)
 
 
 def cut_out(source: np.ndarray, copy: WindowCopy, extents: list[int], dtype: np.dtype) -> np.ndarray:
-    """Return the contents of a box, in the target's order of dimensions, by numpy."""
+    """Return the contents of a box as NumPy computes them, in the target's order of dimensions."""
     permutation = list(copy.permutation or ())
     fill = np.asarray(copy.fill, dtype)
     box = np.empty([extents[permutation.index(axis)] for axis in range(source.ndim)], dtype)
@@ -146,7 +146,7 @@ def test_boxes_of_any_kind(seed: int, dtypes: tuple[type, type]) -> None:
 
 @pytest.mark.parametrize("seed", range(0, 60, 3))
 def test_boxes_of_many_elements(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Indices of 64 bits, which boxes of many elements need, are forced for small ones."""
+    """64-bit indices, which only large boxes need, are forced for small ones."""
     monkeypatch.setattr(window, "_INT32_INDEX_LIMIT", 0)
     test_boxes_of_any_kind(seed, (np.uint8, np.uint8))
 
