@@ -13,9 +13,9 @@ from penstock.tensors.cuda import device_count
 collect_ignore_glob = [] if device_count() else ["test_*.py"]
 if device_count() < 2:
     collect_ignore_glob.append("test_*two_gpus.py")
-# Otherwise JAX would reserve most of the GPU's memory, which tests in several processes share.
+# Without this, JAX would reserve most of the GPU's memory, which tests in several processes share.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-# This folder, too, as the server's tests import models from each other.
+# This folder is included, as the server's tests import models from other test files.
 sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("golden", "kernels/cuda", "gpu")]
 
 

@@ -1,4 +1,4 @@
-"""The GPU memory of this process, if the driver reports it."""
+"""Measures the GPU memory of this process, if the driver reports it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tested_gpu
 
 
 def taken_by_us() -> int:
-    """Return the bytes of GPU memory of this process; if the driver does not report them, those of all processes on the
+    """Return the bytes of GPU memory that this process uses; if the driver does not report them, those that all processes use on the
     tested GPU.
     """
     with cupy.cuda.Device(tested_gpu.device()) as device:
@@ -24,7 +24,7 @@ def taken_by_us() -> int:
 
 
 def _told_by_driver() -> str:
-    """Return a line for each process on each GPU: its id, and its memory in MiB."""
+    """Return the driver's report: a line for each process on each GPU, with the process id and its memory in MiB."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return ""

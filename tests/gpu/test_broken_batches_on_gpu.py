@@ -1,4 +1,4 @@
-"""A thousand batches with broken images on a real GPU."""
+"""Runs a thousand batches with broken images on a real GPU."""
 
 from __future__ import annotations
 

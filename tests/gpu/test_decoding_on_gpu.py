@@ -1,4 +1,4 @@
-"""Images decoded on the GPU, by Penstock's kernels and by nvImageCodec, compared with the CPU's."""
+"""Images that Penstock's kernels and nvImageCodec decode on the GPU, compared with the CPU's."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _run(define: Callable[[Any, str], Any], encoded: Sequence[np.ndarray], devic
 
 
 def _alone(encoded: Sequence[np.ndarray], **how: Any) -> list[np.ndarray]:
-    """Return each image decoded in a batch of its own; by one pipeline, as nvImageCodec may take half a second for a decoder."""
+    """Return each image decoded in a batch of its own, all by one pipeline, as nvImageCodec may need half a second to create a decoder."""
     running = _built(lambda x, device: fn.decoders.image(x, device=device, **how), encoded[:1], "mixed")
     for data in encoded[1:]:
         running.feed_input("encoded", [data])
@@ -63,7 +63,7 @@ def _alone(encoded: Sequence[np.ndarray], **how: Any) -> list[np.ndarray]:
 
 
 def _assert_close(define: Callable[[Any, str], Any], encoded: Sequence[np.ndarray], range_: float = 255) -> None:
-    # Decoders smooth chroma differently, and nvImageCodec rounds differently; wrong positions or colours differ much more.
+    # Decoders smooth chroma differently, and nvImageCodec rounds differently; wrong positions or colours would differ much more.
     for ours, theirs in zip(_run(define, encoded, "mixed"), _run(define, encoded, "cpu")):
         assert ours.shape == theirs.shape
         assert ours.dtype == theirs.dtype
@@ -75,7 +75,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "by our kernels": {"jpeg_fancy_upsampling": True},
     "by the engine": {"hw_decoder_load": 1.0},
 }
-"""Arguments for each way to decode JPEGs."""
+"""The arguments for each way to decode JPEGs."""
 
 
 @pytest.mark.parametrize("output_type", [types.RGB, types.BGR, types.GRAY, types.YCbCr])
@@ -89,7 +89,7 @@ def test_jpegs_are_those_of_the_cpu(output_type: types.DALIImageType, dtype: typ
     encoded = [_saved("JPEG", *size, **own) for size in sizes for own in settings]
     encoded += [_turned(k) for k in range(1, 9)]
     for ours, theirs in zip(_run(define, encoded, "mixed"), _run(define, encoded, "cpu"), strict=True):
-        # The matrix of YCbCr is multiplied in another order.
+        # The GPU multiplies by the YCbCr matrix in another order.
         np.testing.assert_allclose(ours, theirs, atol=1 if output_type == types.YCbCr else 0)
 
 
@@ -151,7 +151,7 @@ def test_a_damaged_image_fails_alone() -> None:
 
 
 def photographs() -> list[np.ndarray]:
-    """Return JPEGs of many sizes and several kinds: with halved chroma and without, grey, progressive."""
+    """Return JPEGs of many sizes and several kinds: with and without halved chroma, grey, and progressive."""
     kinds: list[dict[str, object]] = [
         {"quality": 90},
         {"quality": 75, "subsampling": 0},
@@ -196,7 +196,7 @@ def test_batches_on_their_way_do_not_meet(how: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("count", [20, 48])
 def test_batches_that_are_resized_in_parts_do_not_meet(count: int) -> None:
-    """With 20 images, there is memory for one more batch in flight than with 48."""
+    """With 20 images, there is memory for one more batch in flight than with 48 images."""
     kinds: list[dict[str, object]] = [{"quality": 95}, {"subsampling": 0}, {"subsampling": 1}]
     sizes = [(1400 + 64 * (k % 5), 2000 - 48 * (k % 7)) for k in range(count)]
     encoded = [_saved("JPEG", *size, **kinds[k % 3]) for k, size in enumerate(sizes)]
@@ -237,7 +237,7 @@ def test_a_batch_is_decoded_while_python_computes(monkeypatch: pytest.MonkeyPatc
             deadline = time.monotonic() + 60
             while not batch.is_done and time.monotonic() < deadline:
                 pass
-            # The batch is decoded although nothing has waited for it.
+            # The batch is decoded although nothing waited for it.
             assert batch.is_done
             assert all(batch.wait())
             for target, image in zip(targets, expected, strict=True):
@@ -268,7 +268,7 @@ def test_data_that_are_copied_beforehand_are_those_of_their_batch(monkeypatch: p
             order = rng.permutation(40)[: 10 + step % 31].tolist()
             batch, targets = begin(order)
             if step % 5 == 0:
-                # Nothing waits for this batch, and only its pixels remain referenced.
+                # Nothing waits for this batch, and only its pixels are still referenced.
                 dropped.append(targets)
                 del batch
             else:
@@ -294,7 +294,7 @@ def test_a_launch_that_the_driver_refuses_is_told() -> None:
 
 
 def _bad() -> list[np.ndarray]:
-    """Return images that no decoder accepts, each broken in a different way."""
+    """Return images that no decoder accepts; each is broken in a different way."""
     whole = _saved("JPEG")
     noise = whole.copy()
     noise[-600:-300] = 0xFF
@@ -324,12 +324,12 @@ def test_broken_images_again_and_again_cost_no_memory() -> None:
             assert failures() == expected
         return taken_by_us() - before
 
-    # A leak would grow each time. If the driver does not report memory by process, that of others may grow, too, for a while.
+    # A leak would grow each time. If the driver does not report memory by process, the memory of others may grow for a while, too.
     assert any(growth() < 4 << 20 for _ in range(20))
 
 
 def _of_twelve_bits() -> np.ndarray:
-    """Return a JPEG whose header declares samples of 12 bits, as in medical images."""
+    """Return a JPEG whose header declares 12-bit samples, as in medical images."""
     image = _saved("JPEG").copy()
     image[bytes(image).find(b"\xff\xc0") + 4] = 12
     return image
@@ -374,7 +374,7 @@ def test_broken_images_are_skipped_while_batches_are_begun_ahead() -> None:
 
 @pytest.mark.parametrize("progressive", [False, True])
 def test_an_image_of_16k_by_16k(progressive: bool) -> None:
-    """The image exceeds the JPEG engine's limit, baseline or progressive; the CPU decodes the same pixels."""
+    """The image, baseline or progressive, exceeds the JPEG engine's limit; the CPU decodes it to the same pixels."""
     side = 16384
     buffer = io.BytesIO()
     ramp = np.linspace(0, 255, side).astype(np.uint8)
@@ -440,7 +440,7 @@ def test_cached_images_are_the_same(tmp_path: Any) -> None:
 
 
 def test_mirrors_that_are_drawn_are_those_of_the_cpu() -> None:
-    """Launches are recorded for the first batches, and repeated for similar ones with other mirrors."""
+    """Launches are recorded for the first batches, and repeated for similar batches with other mirrors."""
     rng = np.random.default_rng(2)
     images = [rng.integers(0, 256, shape, np.uint8) for shape in ((60, 81, 3), (200, 100, 3), (60, 81, 3), (33, 40, 3))]
 

@@ -1,4 +1,4 @@
-"""Dynamic mode on a GPU: the same results as on the CPU, in every mode, captured and traced."""
+"""Dynamic mode gives the same results on a GPU as on the CPU, in every mode, captured and traced."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODES = [EvalMode.deferred, EvalMode.eager, EvalMode.sync_cpu, EvalMode.sync_ful
 
 
 def encoded(count: int = SIZE, seed: int = 0) -> list[np.ndarray]:
-    """Return JPEGs of several sizes; they are smooth, so that decoders differ little."""
+    """Return JPEGs of several sizes; they are smooth, so that decoders differ only a little."""
     files = []
     for number in range(seed, seed + count):
         y, x = np.mgrid[0 : 60 + number, 0:80]

@@ -1,4 +1,4 @@
-"""Every golden case with its input on the GPU gives real DALI's result on the CPU."""
+"""Every golden case gives the same result with its input on the GPU as DALI gives on the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GPU batches as PyTorch tensors and JAX arrays, and Python functions on them."""
+"""GPU batches as PyTorch tensors and JAX arrays, and Python functions that process them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_batches_are_prepared_while_torch_computes() -> None:
     iterator = DALIGenericIterator(pipe, ["x", "host"])
     with torch.cuda.device(device()):
         first = next(iterator)[0]["x"]
-        first.mean()  # the first call loads the kernel, which waits for earlier ones
+        first.mean()  # the first call loads the kernel, which waits for earlier kernels
         torch.cuda._sleep(1 << 30)  # half a second
         computed = torch.cuda.current_stream().record_event()
         mean = first.mean()
@@ -130,7 +130,7 @@ def test_functions_of_torch_tensors() -> None:
 
 def test_functions_of_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba.cuda")
-    # Numba 0.68's CUDA target still uses this name, which numpy 2.5 has removed.
+    # The CUDA target of Numba 0.68 still uses this name, which NumPy 2.5 has removed.
     monkeypatch.setattr(np, "row_stack", np.vstack, raising=False)
     from numba import cuda
 
@@ -143,6 +143,6 @@ def test_functions_of_numba(monkeypatch: pytest.MonkeyPatch) -> None:
             out[i, j] = value[i, j] * 2
 
     kinds = dict(out_types=types.FLOAT, in_types=types.FLOAT, outs_ndim=2, ins_ndim=2)
-    # Numba warns about fewer blocks than this.
+    # With fewer blocks than this, Numba warns.
     result = run(lambda x: numba_function(x, run_fn=doubled, blocks=[32, 32, 1], threads_per_block=[8, 8, 1], **kinds))
     assert result[:, 1, 2].tolist() == [0, 2, 4]

@@ -1,4 +1,4 @@
-"""Presets with models' usual sizes give the same results on GPU and CPU, to the bit."""
+"""Presets with the usual sizes of models give the same results on GPU and CPU, bit for bit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGE = [name for name in CONFIGURATIONS if name not in (*SMALL, *FAMILIES)]
 @pytest.mark.every_case
 @pytest.mark.parametrize("name", LARGE)
 def test_a_gpu_gives_what_the_cpu_gives(name: str) -> None:
-    # GLM-Image accepts sides of at least 28 pixels, and aspect ratios of up to 4 to 1.
+    # GLM-Image accepts sides of at least 28 pixels, and aspect ratios of at most 4 to 1.
     fair = (p for p in pictures(12, 900) if 4 * min(p.image.size) >= max(p.image.size) and min(p.image.size) >= 28)
     files = [picture.file for picture in fair]
     for backend in backends_of(name):

@@ -1,4 +1,4 @@
-"""Tensors on a GPU in a real Triton: they stay there between the models of an ensemble, and in clients' shared memory."""
+"""Tensors on a GPU in a real Triton: between the models of an ensemble, and in clients' shared memory, they stay on the GPU."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from penstock.serving.model_hosts import MODEL_HOSTS
 from penstock.serving.server import LocalServer
 
 ROOT = Path(__file__).parents[2]
-# Exchange tensors by DLPack only: such a model always runs in Triton's stub, where that works with every version of numpy.
+# Tensors are exchanged only by DLPack: such a model always runs in Triton's stub, where DLPack works with every version of NumPy.
 JUDGE = """
 import cupy
 import numpy as np
@@ -116,7 +116,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterato
     write_model(repository, "grown", ON_GPU_CONFIG, HEADER + GROWN)
     write_model(repository, "ranged", ON_GPU_CONFIG, HEADER + RANGED)
     write_model(repository, "chain", CHAIN_CONFIG)
-    # A small pool suffices for the native backend, as outputs that do not fit into it go through the host.
+    # A small pool suffices for the native backend, as outputs that do not fit into the pool go through the host.
     pool = {"gpu_pool_bytes": 64 << 20} if model_host == "native" else {}
     with LocalServer(repository, model_host=model_host, **pool) as running:
         yield running
@@ -154,7 +154,7 @@ def test_tensors_stay_on_the_gpu_and_equal_the_cpus(server: LocalServer) -> None
     one_step = 1 / (0.224 * 255)
     difference = np.abs(values - expected) / one_step
     assert difference[:2].max() <= 1.01
-    # GPU and CPU decode JPEGs with different transforms and chroma interpolation: they agree on average, not pixel by pixel.
+    # GPU and CPU decode JPEGs with different transforms and chroma interpolation, so they agree on average, but not pixel by pixel.
     assert difference[2].mean() <= 1
 
 
@@ -174,7 +174,7 @@ def test_a_model_takes_over_what_another_left_on_the_gpu(server: LocalServer) ->
 
 def test_sixty_four_large_outputs_in_flight_are_all_right(server: LocalServer) -> None:
     def ranges_of(value: int) -> list[list[float]]:
-        # One client per thread, as clients are not thread-safe.
+        # Each thread has a client of its own, as clients are not thread-safe.
         with tritonclient.http.InferenceServerClient(server.http_url) as client:
             found: list[list[float]] = client.infer("chain", [numbers([value])]).as_numpy("range").tolist()
             return found
@@ -195,7 +195,7 @@ def test_outputs_on_the_gpu_reach_a_client_on_the_host(server: LocalServer) -> N
 
 @contextmanager
 def shared(client: Any, name: str, size: int) -> Iterator[cupy.ndarray]:
-    """Register GPU memory with the server by a name during the context; its contents are arbitrary at first."""
+    """Register GPU memory with the server under a name inside the context; the contents are arbitrary at first."""
     address = cupy.cuda.runtime.malloc(size)
     try:
         memory = cupy.cuda.UnownedMemory(address, size, None, 0)

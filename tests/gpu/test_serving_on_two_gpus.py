@@ -1,4 +1,4 @@
-"""A real Triton with instances of a model on each of two GPUs."""
+"""A real Triton server with instances of a model on each of two GPUs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def infer(server: LocalServer, model: str, tensor: tritonclient.http.InferInput, output: str) -> np.ndarray:
-    # One client per call, as clients are not thread-safe.
+    # Each call has a client of its own, as clients are not thread-safe.
     with tritonclient.http.InferenceServerClient(server.http_url) as client:
         found: np.ndarray = client.infer(model, [tensor]).as_numpy(output)
         return found

@@ -1,4 +1,4 @@
-"""If a GPU sometimes has too little memory, JPEGs have the same pixels as otherwise, or their batch fails."""
+"""If a GPU sometimes has too little memory, JPEGs still have the same pixels, or the batch fails."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BATCHES = 300
 
 @contextmanager
 def short_memory() -> Iterator[list[int]]:
-    """Refuse a tenth of the allocations from CuPy's pool inside the context; yield a list that counts the refusals."""
+    """Make a tenth of the allocations from CuPy's pool fail inside the context; yield a list that counts the failures."""
     pool, refused = cupy.get_default_memory_pool(), [0]
 
     def allocate(size: int) -> Any:
@@ -39,7 +39,7 @@ def short_memory() -> Iterator[list[int]]:
 @pytest.mark.parametrize("smooth", [True, False])
 @pytest.mark.parametrize("decode", [whole, cropped, normalized])
 def test_pixels_are_those_with_memory(decode: Decode, smooth: bool) -> None:
-    """Photographs are decoded by Penstock's kernels, and small images by the engine."""
+    """Penstock's kernels decode photographs, and the engine decodes small images."""
     images = [saved(height=40 + 9 * k, width=56 + 7 * k, subsampling=k % 3) for k in range(4)]
     images += [saved(height=700 + 3 * k, width=801 - k, subsampling=k % 3) for k in range(4)]
     order = np.random.default_rng(3)

@@ -1,4 +1,4 @@
-"""NVIDIA's compiler gives structs the layout that is declared in Python."""
+"""NVIDIA's compiler gives structs the layouts that are declared in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies to a real GPU and back: memory is not overwritten while it is read, nor read before it is written."""
+"""Copies to a real GPU and back: memory is neither overwritten while it is read, nor read before it is written."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ ROUNDS = 60
 
 
 def keep_busy() -> None:
-    """Queue some milliseconds of work on the current stream."""
+    """Queue work of a few milliseconds on the current stream."""
     busy = cupy.ones((4096, 4096), cupy.float32)
     for _ in range(10):
         busy = busy @ busy
 
 
 def filled(value: int, size: int) -> np.ndarray:
-    """Return bytes, each of which depends on its position and on ``value``."""
+    """Return bytes that depend on their position and on ``value``."""
     return (np.arange(size, dtype=np.uint32) * 7 + value).astype(np.uint8)
 
 
 def is_filled(array: Any, value: int) -> Any:
-    """Return, on the GPU, whether all bytes are right."""
+    """Return, as an array on the GPU, whether all bytes are as :func:`filled` made them."""
     places = cupy.arange(array.size, dtype=cupy.uint32)
     return (array == (places * 7 + value).astype(cupy.uint8)).all()
 
@@ -111,7 +111,7 @@ def test_results_come_after_the_work_before() -> None:
 @pytest.mark.parametrize("no_copy", [False, True])
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_batches_of_a_pipeline_are_not_mixed_up(no_copy: bool, depth: int) -> None:
-    """Each sample encodes the number of its batch, and so does what is computed from it."""
+    """Each sample encodes the number of its batch, and so do the results computed from it."""
     batches = [np.full((8, 300, 400, 3), number, np.uint8) for number in range(40)]
 
     @pipeline_def(batch_size=8, num_threads=4, device_id=tested_gpu.device(), prefetch_queue_depth=depth)

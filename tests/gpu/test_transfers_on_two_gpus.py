@@ -1,4 +1,4 @@
-"""Copies to two GPUs by turns, and at the same time."""
+"""Copies to two GPUs, alternately and at the same time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check(device: int, rounds: int, pool: PinnedPool) -> None:
 
 
 def test_by_turns() -> None:
-    # Memory that one GPU has pinned is used by both.
+    # Both GPUs use memory that was pinned for one of them.
     pool = PinnedPool(0)
     for number in range(20):
         check(number % 2, 2, pool)

@@ -1,4 +1,4 @@
-"""Pipelines on two GPUs of one process, whichever GPU is current."""
+"""Pipelines on two GPUs in one process, whichever GPU is current."""
 
 from __future__ import annotations
 
@@ -143,6 +143,6 @@ def test_jax_processes_that_see_both_gpus_and_use_one(tmp_path: Path) -> None:
     told = run_together(commands, [{}] * 2)
     shards = [[0, 1], [100, 101]]
     for process, text in enumerate(told):
-        # Sharded along one dimension; along two, with the devices in reverse order; and copied as a whole to both.
+        # Shards along one dimension; along two dimensions, with the devices in reverse order; and whole copies for both devices.
         assert f"seen {(shards[process], 202)} {(shards[1 - process], 202)}" in text, text
         assert f"copied {([0, 1, 2, 3], 6)}" in text, text

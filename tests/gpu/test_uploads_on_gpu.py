@@ -1,4 +1,4 @@
-"""Descriptors queued on a stream are not overwritten by later launches."""
+"""Descriptors that are queued on a stream are not overwritten by later launches."""
 
 from __future__ import annotations
 

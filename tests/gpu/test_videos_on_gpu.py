@@ -1,4 +1,4 @@
-"""Videos whose frames a GPU's video engine decodes, on all threads."""
+"""Videos whose frames are decoded by a GPU's video engine, on all threads."""
 
 from __future__ import annotations
 
