@@ -14,7 +14,7 @@ from penstock.tensors.cuda import device_lost
 
 
 class CUDARuntimeError(RuntimeError):
-    """CuPy's exception of this name."""
+    """Stands for CuPy's exception of this name."""
 
     __module__ = "cupy_backends.cuda.api.runtime"
 

@@ -1,4 +1,4 @@
-"""Addresses and sizes of arrays, as the core reads them by the buffer protocol."""
+"""Addresses and sizes of arrays, which the core reads through the buffer protocol."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_what_is_no_array_is_refused(other: object) -> None:
     for read in (described, addresses):
         with pytest.raises(TypeError, match="bytes-like object is required"):
             read([BYTES, other])  # type: ignore[list-item]
-    # Python has no pending exception.
+    # An exception pending in Python would make this call fail.
     assert addresses([BYTES]) is not None
 
 

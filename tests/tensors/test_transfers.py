@@ -1,6 +1,4 @@
-"""Copies between the host and a GPU: with and without staging memory, when memory is free again, and when it is
-refused.
-"""
+"""Copies between the host and a GPU: with and without staging memory, when memory becomes free, and when it cannot be allocated."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ from penstock.tensors.transfers import Threads, array_to_host
 MB = 1 << 20
 RNG = np.random.default_rng(0)
 
-# A real GPU or, if there is none, an emulated one, whose copies are made at once.
+# A real GPU or, if there is none, an emulated one, which makes copies at once.
 pytestmark = pytest.mark.usefixtures("with_gpu")
 
 
@@ -54,7 +52,7 @@ def staged() -> int:
 
 
 def check(batch: TensorListCPU, threads: Threads | None = None) -> TensorListGPU:
-    """Upload a batch, and compare it on the host."""
+    """Upload a batch, and compare the copy with the batch on the host."""
     expected = [np.array(sample) for sample in batch.samples]
     uploaded = TensorListGPU.upload(batch, threads)
     assert uploaded.shape() == [sample.shape for sample in expected]
@@ -214,7 +212,7 @@ def test_memory_is_counted_and_given_back() -> None:
 
 
 def test_memory_that_is_being_taken_is_not_waited_for() -> None:
-    """A garbage collection while this thread holds the lock may close a pipeline, which must not wait for the lock."""
+    """Garbage collection while this thread holds the lock may close a pipeline, which must not wait for the lock."""
     check(TensorListCPU(numbers(1, 2 * MB)))
     device, pool = transfers.transfers(), PinnedPool()
     pool.take(MB)
@@ -271,7 +269,7 @@ def test_forked_processes_take_ordinary_memory() -> None:
     pool = PinnedPool()
     pool.take(MB)
     with warnings.catch_warnings():
-        # Python warns of forks beside threads.
+        # Python warns about forking while there are threads.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if not child:
@@ -334,7 +332,7 @@ def test_memory_of_the_source_is_not_copied_on_the_host() -> None:
 
 
 def test_large_copies_go_on_while_the_previous_batch_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads copy what lies in ordinary memory; the batch's later steps wait for that, and for nothing else."""
+    """Threads copy data from ordinary memory; the later steps of the batch wait for this copy, and for nothing else."""
     arrived: list[int] = []
     wait = transfers.Arrival.wait
 
@@ -362,7 +360,7 @@ def test_large_copies_go_on_while_the_previous_batch_is_computed(monkeypatch: py
         for index, expected in enumerate(batches[number]):
             np.testing.assert_array_equal(np.asarray(same.as_cpu().samples[index]), expected)
             np.testing.assert_array_equal(np.asarray(doubled.as_cpu().samples[index]), 2 * expected)
-    # The next batch had been fetched whenever one arrived.
+    # Whenever a batch arrived, the next one had already been fetched.
     assert len(arrived) >= 5
     assert all(seen > number + 1 for number, seen in enumerate(arrived[1:-1], 1))
     del running
