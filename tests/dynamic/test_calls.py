@@ -1,4 +1,4 @@
-"""Calls of operators: when they run, with which arguments, and the texts of their errors."""
+"""Calls of operators: when they run, with which arguments, and which errors they raise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captured loops run as pipelines, with the same results as without capturing."""
+"""Captured loops run as pipelines, and give the same results as loops that are not captured."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_captured(value: object) -> bool:
 
 
 def batches(count: int, size: int = SIZE, **settings: Any) -> ExternalSource:
-    """Return a source of this many batches, whose samples are numbered."""
+    """Return a source of ``count`` batches, whose samples are numbered."""
     data = [[np.full(3, number * size + index, np.float32) for index in range(size)] for number in range(count)]
     return ExternalSource([dynamic.batch(samples) for samples in data], **settings)
 

@@ -1,4 +1,4 @@
-"""Pipelines made of functions in dynamic mode: the same results, saved and loaded, and served by a real Triton."""
+"""Pipelines made from functions in dynamic mode give the same results, also when saved and loaded, and served by a real Triton."""
 
 from __future__ import annotations
 

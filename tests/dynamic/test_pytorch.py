@@ -1,4 +1,4 @@
-"""Tensors of PyTorch, and nodes for TorchData."""
+"""Conversion to PyTorch tensors, and nodes for TorchData."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers, readers, sources, and checkpoints of them."""
+"""Random numbers, readers, sources, and their checkpoints."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ def test_generators_count_all_blocks_of_all_streams() -> None:
 
 
 def test_operators_begin_at_any_block() -> None:
-    # The state that this seed gives to the operator begins beyond block 2**62; the numbers are DALI 2.4's.
+    # The state that the operator draws with this seed begins beyond block 2**62; the expected numbers are those of DALI 2.4.
     drawn = dynamic.random.uniform(range=[0, 1], batch_size=3, rng=RNG(seed=5))
     wanted = [0.009012196213006973, 0.11575716733932495, 0.07409438490867615]
     assert [float(number) for number in drawn.tensors] == wanted

@@ -1,4 +1,4 @@
-"""Tensors and batches: construction, properties, arithmetic and indices, in each mode."""
+"""Tensors and batches: construction, properties, arithmetic and indexing, in each mode."""
 
 from __future__ import annotations
 
