@@ -1,4 +1,4 @@
-"""A condition and numbers that differ from sample to sample, and the results of a graph for them."""
+"""A condition and numbers that differ between samples, and the results of a graph for them."""
 
 from __future__ import annotations
 

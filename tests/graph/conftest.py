@@ -1,4 +1,4 @@
-"""Collects tests of newer Python syntax only with versions that can parse them."""
+"""Collects tests of newer Python syntax only in Python versions that can parse them."""
 
 from __future__ import annotations
 

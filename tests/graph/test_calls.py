@@ -1,4 +1,4 @@
-"""Invalid calls fail where they are made, with DALI's error types."""
+"""Invalid calls raise errors at once, with DALI's error types."""
 
 from __future__ import annotations
 

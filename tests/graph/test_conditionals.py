@@ -1,4 +1,4 @@
-"""`if`, `and`, `or`, `not` and conditional expressions on nodes choose per sample."""
+"""`if`, `and`, `or`, `not` and conditional expressions on nodes choose a branch for each sample."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def vector_condition() -> Any:
 
 
 class Unset:
-    """An object that has an attribute only once it is set."""
+    """An object that has its attribute only after it has been set."""
 
     value: Any
 

@@ -1,4 +1,4 @@
-"""Parsing in parallel with other threads."""
+"""Parsing while other threads parse."""
 
 from __future__ import annotations
 

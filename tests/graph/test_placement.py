@@ -1,4 +1,4 @@
-"""GPU pipelines moved to the CPU."""
+"""GPU pipelines that are moved to the CPU."""
 
 import io
 from typing import Any
@@ -19,8 +19,8 @@ def _picture() -> np.ndarray:
 
 
 def _graph(on: str) -> Any:
-    """Return a graph with decoding, arithmetic, an operator with two outputs and an argument from the graph, on a GPU
-    or on the CPU.
+    """Return a graph, on a GPU or on the CPU, with decoding, arithmetic, an operator with two outputs, and an argument that is computed in
+    the graph.
     """
     encoded = fn.external_source(name="encoded", dtype=types.UINT8, ndim=1)
     flipped = fn.external_source(name="flip", dtype=types.INT32, ndim=0)
