@@ -1,4 +1,4 @@
-"""Parts of a stage's output by the default implementation of `compute`."""
+"""Parts of a stage's output, as computed by the default implementation of `compute`."""
 
 from __future__ import annotations
 

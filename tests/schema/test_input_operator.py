@@ -1,4 +1,4 @@
-"""Runs that wait for data fed by another thread."""
+"""Runs that wait for data that another thread feeds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _fed(blocking: bool = True) -> Any:
 
 
 def _started(task: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
-    """Return a thread that runs the task, and the list that will hold its result or error."""
+    """Return a thread that runs the task, and the list that will contain the task's result or error."""
     given: list[Any] = []
 
     def run() -> None:
@@ -45,7 +45,7 @@ def test_runs_wait_for_a_thread_that_feeds(ahead: dict[str, bool]) -> None:
     def feed() -> None:
         for number in range(3):
             pipeline.feed_input("fed", [np.int32(number)] * (number + 1))
-            # Feed the next batch only once a run waits for it.
+            # Feed the next batch only after a run has begun to wait for it.
             assert consumed.acquire(timeout=_PATIENCE)
 
     thread, failures = _started(feed)

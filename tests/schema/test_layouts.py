@@ -1,4 +1,4 @@
-"""Inputs of a layout or rank that an operator does not declare are refused before anything else is checked."""
+"""Inputs with a layout or number of dimensions that an operator does not declare are rejected before anything else is checked."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from penstock.errors import OperatorError
 Define = Callable[[Any], Any]
 
 OPERATORS: dict[str, Define] = {
-    # These operators leave the check to the engine.
+    # The engine checks the layouts for these operators.
     "content_window": lambda data: fn.content_window(data)[0],
     "fitted_size": lambda data: fn.fitted_size(data, rule="qwen2-vl", factor=28, least=3136, most=12544)[0],
-    # These operators check the layout again.
+    # These operators check the layout themselves, too.
     "brightness": fn.brightness,
     "rotate": lambda data: fn.rotate(data, angle=1.0),
     "sphere": fn.sphere,

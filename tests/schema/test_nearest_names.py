@@ -1,4 +1,4 @@
-"""Unknown names: the error suggests the nearest known one."""
+"""Errors for unknown names suggest the nearest known name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planning whole batches in arrays: failing, differing and equal samples."""
+"""Planning of whole batches in arrays, with failing, different and equal samples."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Starts(PlanColumns[int]):
 
 
 class Tail(Operator[str, int, Starts]):
-    """Drops the first elements of vectors; their number comes from the first of several arguments that is set."""
+    """Removes the first elements of vectors; of several arguments, the first one that is set gives their number."""
 
     schema = Schema(
         name="Tail", inputs=(Input("input"),), arguments=(Argument("after", "float[]", [1.0], "", tensor=True),)
@@ -147,7 +147,7 @@ def test_rows_count_from_both_ends() -> None:
 
 
 class KeptTail(Tail):
-    """A tail whose plans are cached by shape."""
+    """A :class:`Tail` whose plans are cached by shape."""
 
     plans_by_shape = True
 
@@ -178,7 +178,7 @@ def test_plans_of_shapes_that_do_not_come_again_are_forgotten(together: int) -> 
     assert 100 < most < 300
 
 
-# -- however samples are batched, planned together, apart or from memory, the results are those of each alone ------------------
+# -- results do not depend on how samples are batched, and whether they are planned together, one by one, or from the cache ------
 
 lengths = st.lists(st.lists(st.integers(1, 12), min_size=1, max_size=6), min_size=1, max_size=8)
 
@@ -210,7 +210,7 @@ def test_samples_that_fail_fail_alone(samples: list[tuple[int, int]]) -> None:
 
 
 class Halves(Operator):
-    """Images of which only the upper half is returned; none of those with one row."""
+    """Returns only the upper half of images; nothing of images with one row."""
 
     schema = Schema(name="Halves", inputs=(Input("input", ("HWC",)),), sequences=True)
 
@@ -230,7 +230,7 @@ class Halves(Operator):
 
 
 def sequences(bright: int | None = None, low: int | None = None) -> list[Any]:
-    """Return three sequences of two frames each, one with a bright second frame, and one with low frames."""
+    """Return three sequences of two frames each: of one, the second frame is bright, and the frames of another are low."""
     data = [np.zeros((2, 1 if index == low else 4, 3, 3), np.uint8) for index in range(3)]
     if bright is not None:
         data[bright][1] = 255

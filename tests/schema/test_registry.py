@@ -1,4 +1,4 @@
-"""An operator's name belongs to one class only."""
+"""The name of an operator belongs to only one class."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def declared(qualified: str) -> type[Operator]:
 
 def test_a_class_may_be_declared_again_but_not_another_one_of_that_name() -> None:
     register_operator(declared("Registered"))
-    # As when its module is loaded again.
+    # This happens if the module is loaded again.
     again = declared("Registered")
     register_operator(again)
     assert operator_class("_RegisteredHere") is again
