@@ -85,9 +85,10 @@ class AlikeImages(NamedTuple):
 
     @classmethod
     def planned(cls, rules: AlikeRules, shapes: np.ndarray, in_windows: bool = False) -> AlikeImages | None:
-        """Plan the resampling of images, given a row (H, W, C) for each; return None if each has to be planned separately.
+        """Plan the resampling of images; return None if each image has to be planned separately.
 
         Args:
+            shapes: the shape (H, W, C) of each image, as a row.
             in_windows: whether only the part of each image that is read will be in memory.
         """
         count = len(shapes)

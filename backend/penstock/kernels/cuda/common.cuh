@@ -181,14 +181,14 @@ __device__ inline void write_pixels(T *at, const T *pixels, int count = COUNT) {
     }
 }
 
-// Reads COUNT neighbouring values as floats.
+// Reads COUNT neighbouring values and converts them to floats.
 template <int COUNT, typename In>
 __device__ inline void read_values(const In *at, float *values) {
     for (int i = 0; i < COUNT; i++) values[i] = to_float(at[i]);
 }
 
-// Two pixels of three bytes are read as the two or three words that hold them: threads read scattered addresses, so each
-// request takes its full time.
+// Two pixels of three bytes are read as the two or three 32-bit words that contain them: as threads read scattered addresses, each
+// read takes its full latency, so fewer reads are faster.
 template <>
 __device__ inline void read_values<6, uint8>(const uint8 *at, float *values) {
     const uint32 *words = reinterpret_cast<const uint32 *>(uint64(at) & ~uint64(3));

@@ -71,7 +71,7 @@ __device__ inline void make_pixel(const Displacement &d, const float *table, int
         interpolate(d, x, y, target);
         return;
     }
-    // A single addition, so that positions just below a pixel's edge stay below it.
+    // A single addition is used, so that positions just below a pixel's edge stay below it.
     float to_nearest = d.shift + 0.5f;
     int left = int(floorf(from.x + to_nearest)), upper = int(floorf(from.y + to_nearest));
     for (int c = 0; c < d.channels; c++) target[c] = converted<T>(tap<T>(d, upper, left, c));

@@ -1,4 +1,4 @@
-"""Images whose pixels are fetched from displaced positions, on the GPU."""
+"""Fetches the pixels of images from displaced positions, on the GPU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Displacement(NamedTuple):
     Attributes:
         map_x, map_y: the addresses of the maps; used by ``Given``.
         pixels: the number of pixels of the target.
-        across, down: used by ``Waves``: offsets, in the table of displacements, of those of the rows and of the columns.
+        across, down: used by ``Waves``: the offsets, in the table of displacements, of the displacements of rows and of columns.
         displaced: 0 to copy the image unchanged.
         shift: added to positions to make them relative to the centre of the first pixel.
         fill: the value of pixels outside the source.

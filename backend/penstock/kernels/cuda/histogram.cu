@@ -3,7 +3,7 @@
 
 // VALUES is also the number of threads of a block.
 const int COPIES = 8;               // histograms of each channel: neighbouring threads, with similar pixels, count in different ones
-const int TOGETHER = 16;            // bytes that are read at once
+const int TOGETHER = 16;            // the number of bytes that are read at once
 const int ROW = 4;                  // pixels that a thread looks up, one after the other
 
 // Whether a single tile covers the plane exactly.

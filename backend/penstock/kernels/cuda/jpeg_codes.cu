@@ -1,7 +1,7 @@
 // Decodes the Huffman codes of baseline JPEGs to coefficients: ITU-T T.81, annexes C (code tables) and F.2 (decoding).
 //
 // A thread block decodes neighbouring subsequences of one image, one per thread. Its first threads repeat the last subsequences of the
-// block before it; mostly, its other threads thereby know where to begin before that block is done. The data are in shared memory: threads
+// block before it, so that its other threads usually know where to begin before that block is done. The data are in shared memory: threads
 // read words at scattered addresses, and a warp waits for its slowest read.
 
 const int FULL = 64;
@@ -74,7 +74,7 @@ struct Reader {
         current = words[place - 2], next = words[place - 1];
     }
     __device__ uint32 bits() const { return uint32((uint64(current) << 32 | next) << (position & 31) >> 32); }
-    // The word after the next one. It is read before it is known whether it will be needed, so that nothing waits for it.
+    // The word after the next one. It is read before it is known whether it is needed, so that nothing has to wait for it.
     __device__ uint32 ahead() const { return words[place]; }
     // Skips fewer than 32 bits; `word` is what `ahead` returned.
     __device__ void skip(int count, uint32 word) {
@@ -96,7 +96,8 @@ __device__ inline uint32 entry_at(const CodeTable &table, uint32 bits, bool is_d
 
 // The kind of a block of a unit (MCU), packed into one number: the DC table in the lowest bits; then, each beginning at the bit named here,
 // the AC table, the number of the next block, the number of this block, and the position of the component's sum among the packed sums of DC
-// differences.
+// The number of bits of a packed sum. It cannot overflow within a subsequence, as each difference takes up as many bits of the data as it
+// has, and also those of its code.
 const int AC = 4, FOLLOWING = 8, PLACE = 12, SUM = 16;
 // The number of bits of a packed sum. A subsequence cannot overflow it: each difference takes up its own bits and those of a code.
 const int SUM_BITS = 21;
@@ -167,7 +168,7 @@ __device__ inline void fill_entries(const CodeTable &table, bool is_dc, uint32 *
     for (int value = threadIdx.x; value < values; value += THREADS) {
         int bits = 0, steps = 0, size = 0;
         while (bits < SEVERAL && steps < END) {
-            // A code that ends within the known bits does not depend on the zeros after them.
+            // Codes that lie within the known bits do not depend on the zeros that follow these bits.
             uint32 entry = entry_at(table, uint32(value << bits & values - 1) << (32 - SEVERAL), is_dc);
             int more = int(entry >> STEPS);
             bool is_end = more == ENDS_BLOCK;
@@ -295,7 +296,7 @@ __device__ inline void pass_on(volatile int *link, const State &end, const Sums 
     link[0] = 1;
 }
 
-// Returns a provisional end of the last subsequence of a block, which that block finds without waiting for others. It is mostly right, so
+// Returns a provisional end of the last subsequence of a block, which that block finds without waiting for others. It is usually right, so
 // that all blocks can work at the same time.
 __device__ inline State suggested_by(const volatile int *link) {
     wait_for(link + 8);

@@ -221,7 +221,7 @@ def scratch(shapes: Sequence[Shape], dtype: DTypeLike, kept: bool = False) -> li
     """Allocate uninitialized arrays together, in one allocation.
 
     Args:
-        kept: whether launches with ``once`` fill the arrays, whose contents then last across runs.
+        kept: whether launches with ``once`` fill the arrays; if so, their contents last across runs.
     """
     kind, recorder = np.dtype(dtype), _recording()
     sizes = [math.prod(shape) * kind.itemsize for shape in shapes]
@@ -239,7 +239,7 @@ def scratch(shapes: Sequence[Shape], dtype: DTypeLike, kept: bool = False) -> li
 
 
 def upload(arrays: Sequence[np.ndarray]) -> list[Located]:
-    """Copy small host arrays to the GPU in one transfer."""
+    """Copy small host arrays to the GPU in one transfer; return their locations."""
     parts = [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]
     recorder = _recording()
     buffer, addresses = (None, list(map(recorder.table, parts))) if recorder else staging().upload(parts)
@@ -324,7 +324,7 @@ class Staging:
             self._free.clear()
 
     def take(self, size: int) -> Pinned:
-        """Return memory of at least this many bytes."""
+        """Return a buffer of at least ``size`` bytes."""
         capacity = max(_MIN_PINNED, 1 << (size - 1).bit_length())
         with self._lock:
             free = self._free.setdefault(capacity, [])
@@ -424,7 +424,7 @@ _active = threading.local()
 
 
 def _recording() -> Recorder | None:
-    """Return the recorder active on this thread, if any."""
+    """Return the recorder that is active on this thread, or None."""
     return getattr(_active, "recorder", None)
 
 
@@ -552,7 +552,7 @@ def _with_blocks(launches: Sequence[KernelLaunch]) -> Iterator[tuple[KernelLaunc
 def allow_shared(kernel: Kernel, shared: int) -> None:
     """Set how much shared memory a kernel may use, in bytes, if that exceeds the default limit."""
     if shared > 48 * 1024:
-        # Never lowered: recorded launches of the same kernel may need more.
+        # Never lowered, as recorded launches of the same kernel may need more.
         kernel.max_dynamic_shared_size_bytes = max(shared, kernel.max_dynamic_shared_size_bytes)
 
 

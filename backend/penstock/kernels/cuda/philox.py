@@ -36,7 +36,7 @@ class _Drawing(NamedTuple):
         reciprocal: 2^64 / the number of displacements in each direction, rounded up; for jitter.
         a, b, c, d: parameters of the distribution.
         planes, channels: the number of planes and channels, for salt and pepper, and for jitter.
-        values, value_count: the offset, in the table of values, of those to pick from, and their number.
+        values, value_count: the values to pick from: the offset in the table of values, and the number of values.
         stream: index into the batch's random streams.
     """
 
@@ -91,7 +91,7 @@ class Drawing:
         target: array on the GPU.
         stream: index into the batch's random streams.
         a, b: ``Uniform``: the lowest number and the spacing; ``Normal``: mean and standard deviation; ``Flip``: the
-            largest draw that gives 1; shot noise: ``a`` is the factor.
+            largest draw that gives 1; shot noise: ``a`` is the factor by which means are divided.
         values: ``Pick``: the values to pick from.
         source: array on the GPU to which noise is added, or None.
     """
@@ -167,7 +167,7 @@ def draw_numbers(distribution: str, drawings: Sequence[Drawing], first_stream: S
 
 
 def add_noise(distribution: str, drawings: Sequence[Drawing], first_stream: Stream) -> None:
-    """Fill all targets with the sources, of the same data type, plus noise of ``distribution``, in one launch."""
+    """Fill each target with its source, which has the same data type, plus noise of ``distribution``; all targets in one launch."""
     located = _located(drawings)
     if located:
         real = "double" if distribution.endswith("Double") else "float"
@@ -176,7 +176,8 @@ def add_noise(distribution: str, drawings: Sequence[Drawing], first_stream: Stre
 
 
 def replace_by_shots(drawings: Sequence[Drawing], first_stream: Stream) -> None:
-    """Fill all targets with Poisson numbers whose means are the sources, of the same data type, in one launch."""
+    """Fill each target with Poisson numbers whose means are the values of its source, which has the same data type; all targets in one
+    launch."""
     located = _located(drawings)
     if located:
         instance = f"replace_by_shots<{cuda_type(located[0][1].dtype)}>"
@@ -185,7 +186,7 @@ def replace_by_shots(drawings: Sequence[Drawing], first_stream: Stream) -> None:
 
 
 def _located(drawings: Sequence[Drawing]) -> list[tuple[Drawing, Located]]:
-    """Return the drawings that aren't empty, with their targets."""
+    """Return the drawings whose targets are not empty, each with the location of its target."""
     located = [(drawing, locate(drawing.target)) for drawing in drawings]
     return [item for item in located if item[1].size]
 

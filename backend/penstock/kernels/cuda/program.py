@@ -62,11 +62,11 @@ class Batch(Protocol):
 
     @property
     def arguments(self) -> Mapping[str, TensorList]:
-        """Tensor arguments by name, on the CPU."""
+        """The tensor arguments by name, on the CPU."""
 
     @property
     def failures(self) -> Mapping[int, BaseException]:
-        """Errors by sample index."""
+        """The errors of samples that failed, by sample index."""
 
 
 AnyBatch = TypeVar("AnyBatch", bound=Batch)
@@ -74,7 +74,7 @@ AnyBatch = TypeVar("AnyBatch", bound=Batch)
 
 @dataclass
 class _Output:
-    """The description needed to allocate an output."""
+    """The properties that are needed to allocate an output."""
 
     shapes: Sequence[tuple[int, ...]]
     dtype: Any
@@ -214,7 +214,7 @@ class Programs:
     """The programs of one operator, by kind of batch."""
 
     def __init__(self) -> None:
-        # Ordered by last use, the most recent last.
+        # Least recently used first.
         self._known: OrderedDict[Any, Program] = OrderedDict()
         self._last: Program | None = None
         self._seen: OrderedDict[int, None] = OrderedDict()
@@ -247,7 +247,7 @@ class Programs:
         return True
 
     def record(self, workspace: AnyBatch, compute_batch: Callable[[AnyBatch], None], values: RunValues) -> bool:
-        """Record the launches of ``compute_batch``, and make them; return whether that was possible."""
+        """Record the launches of ``compute_batch``, and make them; return False if they cannot be recorded."""
         if workspace.kind is None or not self._recordable or not self._recurs(workspace.kind):
             return False
         try:

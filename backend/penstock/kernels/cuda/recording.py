@@ -192,7 +192,7 @@ class Recorder:
         return _address(KEPT, place)
 
     def table(self, array: np.ndarray) -> int:
-        """Return the placeholder address of an array that stays on the device as long as the program lives."""
+        """Return the placeholder address of an array that stays on the device as long as the program exists."""
         return _address(TABLES, self._tables.add(np.ascontiguousarray(array)))
 
     def launch(
@@ -234,7 +234,7 @@ class Recorder:
         return Placeholder(batch, np.uint64(_address(first)) + offsets)
 
     def recording(self) -> Recording:
-        """Return everything recorded so far."""
+        """Return everything that has been recorded so far."""
         return Recording(
             self._launches,
             self._descriptors.words(),

@@ -185,8 +185,8 @@ class _Walk(NamedTuple):
     """How the kernel iterates over arrays of one shape.
 
     Attributes:
-        dimensions: extents and strides of the dimensions that are not reduced, then of those that are.
-        ranks: the number of dimensions that are not reduced, and of those that are.
+        dimensions: the extent and stride of each dimension: first of the dimensions that are not reduced, then of the reduced ones.
+        ranks: the number of dimensions that are not reduced, and of reduced ones.
         elements: number of elements reduced to one output.
     """
 

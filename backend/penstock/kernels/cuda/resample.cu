@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(THREADS, STRIP_BLOCKS) resample_strips(
     const int64 *__restrict__ first_blocks, const Resample *__restrict__ plans, int samples, const int32 *__restrict__ starts,
     const float *__restrict__ tables, const int32 *__restrict__ mirrored, int kept, int most_rows, int most_taps) {
     const int C = Channels, GROUPS = STRIP_GROUPS, APART = 4 * THREADS, PITCH = GROUPS * APART, READS = READ_ROWS;
-    extern __shared__ __align__(16) float sums[];   // `kept` rows
+    extern __shared__ __align__(16) float sums[];   // room for `kept` rows of sums
     // Values that all threads share and rarely need.
     Resample &p = *reinterpret_cast<Resample *>(sums + kept * PITCH);
     RowWeights *row_weights = reinterpret_cast<RowWeights *>(&p + 1);

@@ -201,7 +201,7 @@ def _resample(
     between: np.dtype | None,
     mirrored: RunValue | None = None,
 ) -> None:
-    """Resample each source to its target; ``kinds``: the index of each sample's job."""
+    """Resample each source to its target; ``kinds``: the index, in ``jobs``, of each sample's job."""
     if not jobs:
         return
     pairs = [(job, locate(job.source), locate(job.target)) for job in jobs]
@@ -398,7 +398,7 @@ class PlannedResampling:
     owner: object = None
 
     def launch(self) -> None:
-        """Compute the tables, and resample all stacks."""
+        """Launch the kernels that compute the tables and resample all stacks."""
         filling = self.tables.filling(self.starts, self.weights, self.after.normalization)
         extra = self.starts, self.weights, self.after.mirrored, *map(np.int32, self.others)
         launch_all([filling, KernelLaunch(self.kernel, self.descriptors, self.blocks, extra, self.shared)])

@@ -29,7 +29,8 @@ class Streaming:
 
 
 class StreamedBatch:
-    """A batch whose samples are made on the GPU, or in pinned memory by any thread; those are copied while others are made.
+    """A batch whose samples are made on the GPU, or in pinned memory by any thread. Samples in pinned memory are copied while others are
+    made.
 
     Args:
         through: the operator's copies.

@@ -179,7 +179,7 @@ def layout_of(struct: Struct) -> Layout:
 
 
 def declarations(structs: Sequence[Struct]) -> str:
-    """Return the C declarations of structs; each follows those of the structs that it contains."""
+    """Return the C declarations of structs; the declarations of structs that another one contains precede it."""
     known: dict[Struct, str] = {}
 
     def declare(struct: Struct) -> None:

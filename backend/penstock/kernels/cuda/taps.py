@@ -89,8 +89,8 @@ class FilterTables(NamedTuple):
     """Tables for both axes of a batch's images, yet to be computed on the GPU.
 
     Attributes:
-        rows: the tables' descriptors: those of the heights, then those of the widths. On each axis, there is one for each image, or a
-            single one if it is the same for all images.
+        rows: the descriptors of the tables: first of the tables for heights, then of those for widths. On each axis, there is a table for
+            each image, or a single one if it is the same for all images.
         heights: the number of tables for heights.
         starts, weights: the number of starts and of weights in all tables, where copied values count as weights.
     """
@@ -115,12 +115,12 @@ class FilterTables(NamedTuple):
 
     @property
     def down(self) -> np.ndarray:
-        """The descriptors of the heights' tables."""
+        """The descriptors of the tables for heights."""
         return self.rows[: self.heights]
 
     @property
     def across(self) -> np.ndarray:
-        """The descriptors of the widths' tables."""
+        """The descriptors of the tables for widths."""
         return self.rows[self.heights :]
 
     @property

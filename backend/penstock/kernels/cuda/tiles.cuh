@@ -30,7 +30,7 @@ __device__ inline void each_place(int rows, int lanes, const Act &act) {
         for (int row = first; row < rows; row += down) act(row, lane);
 }
 
-// The type of values in shared memory.
+// Converts elements to values in shared memory.
 template <typename In>
 struct Float {
     typedef float Kept;

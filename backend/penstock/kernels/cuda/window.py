@@ -165,7 +165,7 @@ def blank(target: OnGpu, **box: Any) -> WindowCopy:
 
 
 def copy_windows(copies: Sequence[WindowCopy]) -> None:
-    """Fill all boxes in one launch; sources share a data type, and so do targets."""
+    """Fill all boxes in one launch; all sources have the same data type, and so do all targets."""
     sources, targets = [locate(copy.source) for copy in copies], [locate(copy.target) for copy in copies]
     _copy(copies, sources, targets, range(len(copies)))
 
@@ -188,7 +188,7 @@ def copy_grouped(
 def _copy(
     copies: Sequence[WindowCopy], sources: Sequence[Located], targets: Sequence[Located], kinds: Sequence[int]
 ) -> None:
-    """Copy each source to its target; ``kinds``: the index of each sample's copy."""
+    """Copy each source to its target; ``kinds``: the index, in ``copies``, of each sample's copy."""
     if not copies:
         return
     tables, places = packed([_values(copy) for copy in copies], np.float32)
@@ -267,7 +267,7 @@ def _values(copy: WindowCopy) -> np.ndarray:
 
 
 def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> _Window:
-    """Return a descriptor with offsets instead of addresses."""
+    """Return the descriptor of a copy, with offsets in place of addresses."""
     rank = len(target.shape)
     permutation = range(rank) if copy.permutation is None else copy.permutation
     anchor = (0,) * rank if copy.anchor is None else copy.anchor
