@@ -61,7 +61,7 @@ BMP = PixelCost(copies=3, fixed=2)
 PNM = PixelCost(copies=3, fixed=2)
 # Measured: 11.0 bytes per pixel.
 GIF = PixelCost(copies=3, fixed=3)
-# Besides what BMP takes, Pillow makes the mask, and converts to RGBA.
+# Pillow makes the mask and an RGBA image, in addition to what decoding a BMP takes.
 ICO = PixelCost(copies=4, fixed=4)
 # Measured, in bytes per pixel: 17.7, including the file itself, if it is not compressed; CMYK 20; RGBA with 16 bits 28.5; floats
 # 25.6.

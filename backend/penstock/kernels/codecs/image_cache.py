@@ -59,7 +59,7 @@ class ImageCache:
         self._used += size
 
     def _drop_smaller(self, size: int) -> bool:
-        """Make room for an image by dropping smaller ones; return False, dropping nothing, if that does not suffice."""
+        """Make room for an image by removing smaller ones; if that does not suffice, remove none and return False."""
         free, dropped = self.capacity - self._used, []
         for name, image in sorted(self._images.items(), key=lambda item: int(item[1].nbytes)):
             if free >= size or image.nbytes >= size:

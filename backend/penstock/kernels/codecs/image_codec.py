@@ -556,7 +556,7 @@ def decode_pngs(
     return decoded
 
 
-# Decoding this many bytes takes longer than starting a task.
+# From this many bytes on, decoding takes longer than starting a task.
 _MIN_PNG_BYTES_PER_TASK = 1 << 14
 
 
@@ -566,7 +566,7 @@ _WEBP_DECODERS = {DALIImageType.RGB: "WebPDecodeRGBInto", DALIImageType.BGR: "We
 
 
 def _decode_webp(encoded: np.ndarray, output_type: DALIImageType, region: Region | None, output: np.ndarray) -> bool:
-    """Decode a WebP that is not animated; return False if another decoder is needed."""
+    """Decode a WebP that is not animated into ``output``; return False if another decoder is needed."""
     library = libwebp()
     if library is None or region is not None or output_type not in _WEBP_DECODERS or webp.is_animated(encoded):
         return False
@@ -678,7 +678,7 @@ def corners(region: Region) -> tuple[int, int, int, int]:
 
 
 def full_intensity(dtype: np.dtype, precision: int) -> float:
-    """Return the value of full intensity in decoded images of a type, with ``precision`` significant bits."""
+    """Return the value of full intensity in decoded images of a type, whose values have ``precision`` significant bits."""
     if dtype.kind == "f":
         return 1.0
     # Images of fewer than 8 bits are scaled to 8 bits when they are decoded.

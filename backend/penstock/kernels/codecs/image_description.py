@@ -50,7 +50,7 @@ class EncodedFiles:
         return EncodedFiles([self.files[index] for index in indices], self.places[indices], self.sizes[indices])
 
     def are_whole(self) -> np.ndarray:
-        """Return whether each file ends as a JPEG does, apart from trailing zeros."""
+        """Return whether each file ends with the end marker of a JPEG, apart from trailing zeros."""
         return find_whole_jpegs(self.places, self.sizes)
 
 

@@ -42,7 +42,7 @@ def decode_region(
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
         header: the file's header.
-        region: the region, in rows and columns of the stored image, reduced by ``scale``.
+        region: the region, in rows and columns of the stored image after it is reduced by ``scale``.
         output: the array to fill: uint8 of shape (H, W, 3) for RGB, or (H, W, 1) for grey; contiguous.
         reverse: whether to write BGR.
         scale: the factor by which the image is reduced: 1, 2, 4 or 8.

@@ -67,12 +67,12 @@ class Feature:
 
     @cached_property
     def count(self) -> int:
-        """The number of values of a feature of fixed length."""
+        """The number of values of a feature that has a fixed length."""
         return math.prod(self.shape or ())
 
     @property
     def ndim(self) -> int:
-        """The rank of the result."""
+        """The number of dimensions of the result."""
         if self.kind == STRING:
             return 1
         return 1 + len(self.partial_shape or ()) if self.shape is None else len(self.shape)

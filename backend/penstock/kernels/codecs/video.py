@@ -1,8 +1,8 @@
 """Decodes frames of video files with FFmpeg (PyAV) on the CPU, in this process or in a worker.
 
-A file's index lists the frames, and those at which decoding can begin. It is made from the timestamps of packets, without decoding. Files
-that lack timestamps for some frames (elementary streams of H.264 and HEVC, MPEG program streams, AVI with frames that refer to later ones)
-are decoded once to make the index, and their packets stay in memory.
+A file's index lists all frames, and the key frames at which decoding can begin. It is made from the timestamps of packets, without
+decoding. Files that lack timestamps for some frames (elementary streams of H.264 and HEVC, MPEG program streams, AVI with frames that refer
+to later ones) are decoded once to make the index, and their packets stay in memory.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def engine_decoder(av: ModuleType, kind: DecoderKind) -> VideoCodecContext | Non
 
     Args:
         av: PyAV's module.
-        kind: the kind of files to decode; the GPU in it must be the current device.
+        kind: the kind of files to decode; its ``device`` must be the current device.
     """
     # A thread's current device has no context until the thread's first work on it creates one, and FFmpeg would find no
     # context.

@@ -54,7 +54,7 @@ _WORKER = "penstock.kernels.codecs.worker"
 
 
 class WorkerStartError(PenstockError):
-    """No worker process could be started."""
+    """Raised if no worker process could be started."""
 
 
 class DecoderPool:

@@ -145,8 +145,8 @@ class JpegPart(DecodedPart):
         batch: the images in flight, at the decoder.
         images: the locations of the decoded pixels, before rotation and conversion.
         as_decoded: whether the images need neither rotation nor conversion.
-        streams: the stream that decodes the images and the one that uses them and has to wait for it; None: images are ready once the host
-            has waited.
+        streams: the stream that decodes the images, and the stream that uses them and has to wait for the first; None: images are ready
+            once the host has waited.
     """
 
     batch: Submitted

@@ -74,7 +74,7 @@ class LibraryDecoder:
 
 
 def _locate(image: Any) -> Any:
-    """Return the location of a decoded image of the library; if rows are not contiguous, a CuPy array of it."""
+    """Return the location of an image that the library has decoded; if its rows are not contiguous, a CuPy array of it."""
     cupy = require_cupy()
     if image.buffer_kind == nvimgcodec().ImageBufferKind.STRIDED_HOST:
         image = image.cuda(synchronize=False, cuda_stream=cupy.cuda.get_current_stream().ptr)

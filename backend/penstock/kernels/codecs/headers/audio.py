@@ -15,7 +15,7 @@ _MAX_CHANNELS = 1024  # libsndfile's limit
 
 
 class CorruptRecordingError(PenstockError, ValueError):
-    """The bytes are not a recording, or it is truncated or damaged."""
+    """The bytes are not a recording, or the recording is truncated or damaged."""
 
 
 class SoundFormat(NamedTuple):

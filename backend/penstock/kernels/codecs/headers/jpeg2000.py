@@ -20,7 +20,7 @@ _MAX_BITS = 38
 _MIN_TILE_BYTES, _FEW_TILES = 14, 64
 _MAX_SEGMENTS, _MAX_BOXES = 4096, 256
 _MAX_LEVELS, _MAX_PROGRESSION = 32, 4
-# The largest exponent of a code-block's side minus 2, and the largest sum of these numbers for both sides.
+# The largest exponent of a side of a code-block, and the largest sum of the exponents of both sides; exponents are reduced by 2.
 _MAX_SIDE, _MAX_AREA = 8, 8
 _MAX_PIXELS_PER_BYTE = 10_000
 

@@ -34,7 +34,7 @@ CONTAINERS = (
 
 
 class CorruptVideoError(PenstockError, ValueError):
-    """The bytes are not a video, or it is truncated or damaged."""
+    """The bytes are not a video, or the video is truncated or damaged."""
 
 
 def check_video(data: memoryview) -> tuple[int, int] | None:
