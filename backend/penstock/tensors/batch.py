@@ -77,7 +77,7 @@ class ShapeRows(Sequence[Shape]):
 
 
 kind_of = operator.attrgetter("_dtype", "_ndim", "_layout")
-"""The properties shared by all samples of a batch: type, number of dimensions and layout."""
+"""The properties that all samples of a batch share: type, number of dimensions and layout."""
 _List = TypeVar("_List", bound="TensorList")
 
 
@@ -104,7 +104,7 @@ class TensorList:
     are_dense = False
     # The addresses of the samples, int64, while they are known.
     places: np.ndarray | None = None
-    # The shapes last converted to an array, and that array.
+    # The shapes that were last converted to an array, and that array.
     _shape_rows: tuple[Sequence[Shape], np.ndarray] | None = None
     # The shapes whose volumes were last requested, and the volumes.
     _volumes: tuple[Sequence[Shape], np.ndarray] | None = None
@@ -283,7 +283,7 @@ class TensorList:
 
     @property
     def samples(self) -> list[Any]:
-        """The samples as arrays of the device's library (numpy or CuPy), sharing the batch's memory."""
+        """The samples as arrays of the device's library (NumPy or CuPy), which share the batch's memory."""
         if self._samples is None:
             samples, start = [], 0
             for shape in self.shapes:
@@ -359,7 +359,7 @@ class TensorList:
         return not self._scattered and (not shapes or shapes.count(shapes[0]) == len(shapes))
 
     def reinterpret(self, new_type: DALIDataType) -> None:
-        """View the same bytes as another type of the same size."""
+        """View the same bytes as elements of another type of the same size."""
         target = reinterpreted_dtype(self._dtype, new_type)
         if self.elements is not None:
             self.elements, self._samples = self.elements.view(target), None

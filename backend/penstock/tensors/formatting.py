@@ -34,7 +34,7 @@ def _without_data(shown: Any) -> str:
 def tensor_text(
     name: str, data: np.ndarray | None, dtype: object, layout: str, device: str, shape: Sequence[int]
 ) -> str:
-    """Return a tensor as text: its properties, one per line, and its data unless None."""
+    """Return a tensor as text: its properties, one per line, and its data, unless ``data`` is None."""
     return _lines(name, _array_text(data), dtype, layout, device, [f"shape={tuple(shape)}"])
 
 
@@ -46,7 +46,7 @@ def batch_text(
     device: str,
     shapes: Sequence[tuple[int, ...]],
 ) -> str:
-    """Return a batch as text: its properties, one per line, and its samples unless None."""
+    """Return a batch as text: its properties, one per line, and its samples, unless ``samples`` is None."""
     data = None if samples is None else _samples_text(samples)
     return _lines(name, data, dtype, layout, device, [f"num_samples={len(shapes)}", f"shape=[{_shapes_text(shapes)}]"])
 

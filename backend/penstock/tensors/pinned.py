@@ -83,7 +83,7 @@ def _count(size: int) -> None:
 
 
 class PinnedMemoryError(MemoryError):
-    """No more memory can be page-locked."""
+    """No more memory can be page-locked, because of the limit or because the system refuses."""
 
 
 def pinned_block(size: int) -> np.ndarray:

@@ -152,7 +152,7 @@ class Tensor:
         return True
 
     def reinterpret(self, new_type: DALIDataType) -> None:
-        """View the same bytes as another type of the same size."""
+        """View the same bytes as elements of another type of the same size."""
         self.array = self.array.view(reinterpreted_dtype(self.dtype, new_type))
         self._type = new_type
 

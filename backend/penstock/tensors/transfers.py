@@ -135,7 +135,7 @@ class _Lane:
         return self._freed is None or self._freed.done
 
     def follow(self, user: Stream) -> None:
-        """Make later copies wait for the work queued so far on a stream, which uses memory that is now freed."""
+        """Make later copies wait for the work queued so far on a stream: that work still uses memory that is now freed."""
         with self._device:
             # A new event, as another thread, or garbage collection, may do the same at this moment.
             freed = user.record(require_cupy().cuda.Event(disable_timing=True))
