@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from penstock.graph.nodes import DataNode, OpNode
 
 _MAX_LINE_CHARACTERS = 110
-# Of a longer graph, this many operators at either end are listed.
+# How many operators at either end of a longer graph are listed.
 _NUM_EDGE_OPERATORS = 30
 # The arguments of the arithmetic operator, which are shown as its operands.
 _EXPRESSION = (_DESCRIPTION, _INTEGERS, _REALS) = ("expression_desc", "integer_constants", "real_constants")
