@@ -132,7 +132,7 @@ class Interceptor(Protocol):
         batch_size: int | None,
         device: object,
     ) -> Results:
-        """Return the results of a call."""
+        """Handle a call of an operator, and return its results."""
 
 
 class _Observers(threading.local):

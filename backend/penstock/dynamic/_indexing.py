@@ -16,7 +16,7 @@ from penstock.tensors import TensorCPU, TensorGPU, TensorList
 
 
 class Whole(Protocol):
-    """The tensor that is indexed."""
+    """The tensor that is being indexed."""
 
     @property
     def storage(self) -> TensorStorage: ...
@@ -26,7 +26,7 @@ class Whole(Protocol):
 
 
 class Part:
-    """The work of indexing a tensor."""
+    """The work of computing a part of a tensor."""
 
     count = 1
 

@@ -32,7 +32,7 @@ class RNGState(str):
 
 @final
 class RNG:
-    """A random number generator. Random operators accept it as ``rng``, and draw their state for a batch from it.
+    """A random number generator. Random operators accept a generator as ``rng``, and draw their state for a batch from it.
 
     The numbers are those of Philox4x32-10, as in DALI.
 

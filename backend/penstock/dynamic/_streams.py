@@ -70,7 +70,7 @@ class Stream:
 @contextlib.contextmanager
 def in_order(stream: Stream, device_ids: Iterable[int]) -> Iterator[None]:
     """Inside the context, order a stream's work after the work queued so far on CuPy's current streams of some GPUs, and before later work
-    on these.
+    on those streams.
 
     CuPy's functions, copies, and libraries that exchange data with CuPy all use CuPy's current stream. They can therefore use the results,
     and inputs that they made are complete.

@@ -287,7 +287,7 @@ class Tensor(Value):
         return made.clone() if copy else made
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **options: object) -> Value:
-        """Apply operators of NumPy as those of dynamic mode; other functions of NumPy return NumPy arrays."""
+        """Apply NumPy's operators like those of dynamic mode; other functions of NumPy return NumPy arrays."""
         result = super().__array_ufunc__(function, method, *inputs, **options)
         if result is not NotImplemented:
             return result

@@ -199,7 +199,7 @@ class Value:
     __hash__ = None  # type: ignore[assignment]
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **options: object) -> Value:
-        """Apply operators of NumPy on arrays and tensors or batches as those of dynamic mode."""
+        """Apply NumPy's operators, between an array and a tensor or batch, like those of dynamic mode."""
         if method != "__call__" or options or function not in UFUNCS:
             return NotImplemented
         return operations().apply(UFUNCS[function], *inputs)
