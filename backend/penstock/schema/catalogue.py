@@ -31,7 +31,7 @@ def family(schema: Schema) -> str:
 
 
 def gpu_support(schema: Schema) -> GpuSupport:
-    """Return how the operator runs on a GPU: with CUDA kernels, or on the host with copies."""
+    """Return how the operator runs on a GPU: with CUDA kernels, or on the host, with copies."""
     if not {"gpu", "mixed"} & set(schema.devices):
         return ""
     cls = operator_class(schema.name)

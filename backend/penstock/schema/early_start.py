@@ -9,7 +9,7 @@ class EarlyStart(NamedTuple):
     """Hints from an operator that started a batch early, for the runtime to schedule the next batches.
 
     Attributes:
-        batches_ahead: how many batches beyond the prefetch depth are worth starting early.
+        batches_ahead: the number of batches, beyond the prefetch depth, that are worth starting early.
         occupies_host: whether completing batches like this one takes host time, which a separate thread could spend
             instead.
     """

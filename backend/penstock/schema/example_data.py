@@ -208,7 +208,7 @@ class Example:
         arguments: the constant arguments; required arguments that are missing get the example of their declaration.
         inputs: functions that make the samples of the first inputs; further inputs get the example of their declaration.
         layout: the layout of the first input; by default, the first layout that the input declares.
-        title: what the call shows, as a title.
+        title: a title that says what the call shows.
     """
 
     arguments: Mapping[str, object] = field(default_factory=dict)

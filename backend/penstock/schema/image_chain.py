@@ -335,7 +335,7 @@ class PixelSource(Operator[State, Plan, Plans]):
         return range(workspace.batch_size)
 
     def decode_part_into(self, sample: Sample[State, Plan, Plans], part: Region, output: np.ndarray) -> bool:
-        """Decode a part (in H, W) of the image directly into ``output``; return whether that was possible."""
+        """Decode a part (in H, W) of the image directly into ``output``; return False if that is not possible."""
         return False
 
 

@@ -97,7 +97,7 @@ def _namespace_of(module: str) -> Namespace | None:
 
 
 class _Family(ModuleType):
-    """A module of operators."""
+    """A module that contains the operators of a family."""
 
     def __getattr__(self, name: str) -> Any:
         namespace = _namespace_of(self.__name__)

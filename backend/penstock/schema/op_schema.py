@@ -134,7 +134,7 @@ class OpSchema:
         return str(int(default)) if isinstance(default, enum.IntEnum) else repr(default)
 
     def GetArgumentType(self, name: str) -> DALIDataType:
-        """Return the type of the argument; for lists, the list's type."""
+        """Return the type of the argument; for a list, the type of lists."""
         argument = self._argument(name)
         element = argument.type.removesuffix("[]")
         return DALIDataType.__members__[(_LIST_TYPES if argument.is_list else _TYPES).get(element, "NO_TYPE")]

@@ -16,7 +16,7 @@ from penstock.schema.samples import Samples
 from penstock.schema.workspace import HasArguments, PlannedSamples, Sample, SampleFailure, Workspace
 
 MAX_CACHED_PLANS = 256
-"""The largest number of cached plans, for samples of the same types and layouts."""
+"""The largest number of cached plans for samples of the same types and layouts."""
 # After `_MAX_MISSES` batches without a known sample, samples are only looked up in every `_RETRY_INTERVAL`-th batch.
 _MAX_MISSES, _RETRY_INTERVAL = 4, 16
 # For each :meth:`Sample.key`, the shapes of the outputs, and the object that contains the plan.
