@@ -1,9 +1,9 @@
-// Emulates on the CPU what a CUDA kernel uses on a GPU: blocks run one after the other, and a block's threads take turns.
+// Emulates on the CPU the parts of CUDA that kernels use: blocks run one after the other, and the threads of a block take turns.
 //
-// Each thread is a coroutine with a separate stack. `__syncthreads` switches to the next thread, so all threads reach it
-// before any goes on.
+// Each thread is a coroutine with a stack of its own. `__syncthreads` switches to the next thread, so that all threads reach it before any
+// of them continues.
 
-// Few headers, as compiling them takes most of the time.
+// Only a few headers are included, as compiling them takes most of the time.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 static int max(int a, int b) { return a > b ? a : b; }
 static int min(int a, int b) { return a < b ? a : b; }
 
-// Two numbers of 16 bits in one of 32.
+// The minimum, and the maximum, of each of two 16-bit numbers that are packed into 32 bits.
 static unsigned __vminu2(unsigned a, unsigned b) {
     unsigned low = min(int(a & 0xFFFF), int(b & 0xFFFF)), high = min(int(a >> 16), int(b >> 16));
     return low | high << 16;
@@ -33,7 +33,7 @@ static unsigned __vmaxu2(unsigned a, unsigned b) {
 
 static int __popc(unsigned bits) { return __builtin_popcount(bits); }
 
-// Bytes of two words, chosen by the digits of a third; and the bits of a float.
+// Four bytes of two words, selected by the hexadecimal digits of `chosen`; and the bits of a float.
 static unsigned __byte_perm(unsigned low, unsigned high, unsigned chosen) {
     unsigned long long both = low | (unsigned long long)high << 32;
     unsigned bytes = 0;
@@ -113,7 +113,7 @@ static void launch(void (*kernel)(void **), unsigned grid, unsigned block, bool 
     blockDim = {block, 1, 1};
     gridDim = {grid, 1, 1};
     for (unsigned b = 0; b < grid; b++) {
-        // Shared memory is undefined at first: fill it with values that no computation expects.
+        // Shared memory is undefined at first, so fill it with values that no computation expects.
         memset(shared_memory, 0xAB, sizeof(shared_memory));
         blockIdx = {b, 0, 0};
         run_block(synchronizes);
@@ -128,7 +128,7 @@ static void __syncthreads() {
     threadIdx = {self, 0, 0};
 }
 
-// Bits of what a warp's threads say; all threads of a block must take part.
+// Returns a bit for each thread of a warp: whether its `said` is true. All threads of a block must call it.
 static unsigned __ballot_sync(unsigned, bool said) {
     static bool all[emulation::MOST_THREADS];
     all[threadIdx.x] = said;
@@ -160,5 +160,5 @@ static T atomicOr(T *place, T value) {
     return before;
 }
 
-// Blocks run one after the other, so each sees what earlier ones wrote.
+// Blocks run one after the other, so each block sees what earlier ones wrote.
 static void __threadfence() {}

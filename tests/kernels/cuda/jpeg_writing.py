@@ -1,4 +1,4 @@
-"""Writes JPEGs from coefficients, with any sampling factors, also those that encoders do not use."""
+"""Writes JPEGs from coefficients, with any sampling factors, even such that encoders do not use."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def write_jpeg(
     """Return a baseline JPEG file, uint8.
 
     Args:
-        coefficients: quantized, int16 of shape (units, blocks of a unit, 64); those of a block row by row, not in zigzag order.
+        coefficients: the quantized coefficients, int16 of shape (units, blocks of a unit, 64). A block is in row order, not in zigzag
+            order.
         size: height and width.
         factors: the horizontal and vertical sampling factor of each component.
         quantizers: the quantizers of each component, a row of 64; at most 255.

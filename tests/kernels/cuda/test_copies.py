@@ -1,4 +1,4 @@
-"""Batches in the GPU's memory are copied when they are fed."""
+"""Batches in GPU memory are copied when they are fed to a pipeline."""
 
 from __future__ import annotations
 

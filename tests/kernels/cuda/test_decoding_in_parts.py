@@ -154,7 +154,7 @@ def test_windows_are_resized_in_strips_whatever_the_widths_of_images(
     monkeypatch.setattr(alike_images, "chosen", noted)
     assert_equal(run(a, [images]), expected)
     assert followed == [True]
-    # The rows of these images, for example of 71 pixels, are no multiple of four bytes, but the rows of their windows are.
+    # The rows of these images, for example of 71 pixels, are not multiples of four bytes, but the rows of their windows are.
     assert used == [True]
 
 

@@ -131,7 +131,7 @@ def test_samplings(sampling: str) -> None:
 
 
 def test_units_of_four_rows() -> None:
-    """No encoder makes such units, but files with halved chroma have as many blocks in a unit."""
+    """No encoder makes such units, but files with halved chroma have the same number of blocks in a unit."""
     file = encoded(picture(64, 96), **HALVED).copy()
     frame = file.tobytes().index(b"\xff\xc0")
     file[frame + 5 : frame + 9] = 0, 128, 0, 48
@@ -182,7 +182,7 @@ def test_files_of_many_blocks_of_threads() -> None:
 
 
 def test_noise_whose_units_are_long() -> None:
-    """With such units, a thread needs long to find where a code begins."""
+    """With such units, a thread takes a long time to find where a code begins."""
     file = encoded(noise(400, 400), quality=100)
     assert prepared([file])[0].columns.subsequences[0] > 10 * OWN
     status, found = read([file])

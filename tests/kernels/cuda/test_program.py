@@ -142,7 +142,7 @@ def test_who_uses_memory_of_its_own_is_run_each_time() -> None:
 
     for arrays in batches(3, (4,)):
         np.testing.assert_array_equal(run(programs, work, arrays)[0], arrays[0] + np.float32(3))
-    # One of these is in vain: it shows that the launches cannot be recorded.
+    # One of the calls is in vain: it shows that the launches cannot be recorded.
     assert len(times) == 4
 
 

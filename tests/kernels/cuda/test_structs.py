@@ -1,4 +1,4 @@
-"""Structs are declared once, in Python, with the memory layout of C."""
+"""Structs are declared once, in Python, and have the same memory layout as in C."""
 
 from __future__ import annotations
 
