@@ -1,4 +1,4 @@
-"""A lost GPU is reported as such, without hanging, and a new process works."""
+"""A lost GPU is reported as lost, without hanging, and a new process works."""
 
 from __future__ import annotations
 
