@@ -45,7 +45,7 @@ def test_memory_is_what_was_in_use_at_once() -> None:
         held = [pool.take(int(size)) for size in rng.integers(MB, 8 * MB, 3)]
         assert all(address(block) % 64 == 0 for block in held)
         del held
-    # Three at a time, none above 8 MB; a block is at most a quarter larger than the array that it was made for.
+    # Three blocks at a time, of at most 8 MB; a block is at most a quarter larger than the array for which it was made.
     assert pool.reserved <= 3 * 10 * MB
 
 
