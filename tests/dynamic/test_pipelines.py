@@ -18,7 +18,7 @@ pytestmark = pytest.mark.every_case
 
 
 def picture(seed: int) -> np.ndarray:
-    """Return an encoded image."""
+    """Return an encoded image, which depends on the seed."""
     buffer = io.BytesIO()
     pixels = np.random.default_rng(seed).integers(0, 255, (20 + seed, 30, 3), np.uint8)
     Image.fromarray(pixels).save(buffer, "PNG")
