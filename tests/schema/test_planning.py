@@ -31,7 +31,7 @@ class Starts(PlanColumns[int]):
 
 
 class Tail(Operator[str, int, Starts]):
-    """Removes the first elements of vectors; of several arguments, the first one that is set gives their number."""
+    """Removes the first elements of vectors; of several arguments, the first one that is set determines how many."""
 
     schema = Schema(
         name="Tail", inputs=(Input("input"),), arguments=(Argument("after", "float[]", [1.0], "", tensor=True),)
