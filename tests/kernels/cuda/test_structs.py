@@ -64,7 +64,7 @@ def test_fields_that_kernels_do_not_have_are_refused() -> None:
     class Odd(NamedTuple):
         name: str
 
-    with pytest.raises(TypeError, match="'name' is of no type that kernels have"):
+    with pytest.raises(TypeError, match="'name' has a type that kernels do not support"):
         layout_of(Odd)
 
 
@@ -109,6 +109,6 @@ def test_a_launch_for_all_batches_may_not_depend_on_one() -> None:
         return Located(address, (64,), np.dtype(np.uint8))
 
     launch(recorder, _Number(7), filled(recorder.kept(64)), once=True)
-    with pytest.raises(CannotRecord, match="depends on one"):
+    with pytest.raises(CannotRecord, match="depends on a batch"):
         launch(recorder, _Number(7), filled(recorder.scratch(64)), once=True)
     assert len(recorder.recording().once) == 1

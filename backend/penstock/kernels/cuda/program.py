@@ -290,7 +290,7 @@ def _recorded(workspace: AnyBatch, compute_batch: Callable[[AnyBatch], None]) ->
         workspace.inputs, workspace.outputs = inputs, outputs
     recording = recorder.recording()
     if not recording.launches and any(batch.elements.size for batch in outputs):
-        raise CannotRecord("outputs that nothing fills")
+        raise CannotRecord("outputs that no launch fills")
     return Program(recording, outputs)
 
 

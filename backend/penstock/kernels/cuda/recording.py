@@ -213,7 +213,7 @@ class Recorder:
         values: tuple[Extra, ...] = (starts, descriptors, np.int32(len(descriptors)), *extra)
         arguments = [self._argument(value) for value in values]
         if once and any(isinstance(one, Relative) and one.base not in (TABLES, KEPT) for one in arguments):
-            raise CannotRecord("a launch for all batches that depends on one")
+            raise CannotRecord("a launch that runs only once, but depends on a batch")
         (self._once if once else self._launches).append(Launch(function, (blocks,), arguments, shared))
 
     # -- placeholder addresses -------------------------------------------------------------------------------------

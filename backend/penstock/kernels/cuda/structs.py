@@ -121,7 +121,7 @@ class _Field:
         if isinstance(kind, type) and issubclass(kind, tuple):
             layout = layout_of(kind)
             return cls(name, layout.name, layout.dtype, count, layout.pointers, kind)
-        raise TypeError(f"The field '{name}' is of no type that kernels have: {kind!r}")
+        raise TypeError(f"The field '{name}' has a type that kernels do not support: {kind!r}")
 
     @property
     def text(self) -> str:
