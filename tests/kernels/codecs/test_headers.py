@@ -259,7 +259,7 @@ def frame(**changes: Any) -> bytes:
         (frame(components=2), "for 2 components"),
         (frame(components=5, factors=b"\x11" * 5), "for 5 components"),
         (frame(height=65500, width=65500), "cannot hold"),
-        (frame() + frame(), "more than one image"),
+        (frame() + frame(), "more than one frame header"),
     ],
 )
 def test_hostile_jpegs_are_refused(frames: bytes, message: str) -> None:

@@ -136,7 +136,7 @@ def decode_in_process(
     shape = orientation.upright(pixels).shape
     if shape != output.shape:
         raise CorruptImageError(
-            f"The image was announced as {output.shape} (height, width, channels) and decodes to {shape}"
+            f"The image decodes to the shape {shape} (height, width, channels), but {output.shape} was expected"
         )
     _write_upright(pixels, maximum, output_type == DALIImageType.YCbCr, orientation, output)
 
@@ -417,7 +417,7 @@ def _check_scans(encoded: np.ndarray) -> None:
     if count_markers(encoded, _SCAN) > limit:
         raise CorruptImageError(
             f"The number of scans ({limit + 1}) during progressive decoding exceeds the maximum of {limit}; "
-            "the environment variable DALI_MAX_JPEG_SCANS sets another"
+            "the environment variable DALI_MAX_JPEG_SCANS changes this limit"
         )
 
 

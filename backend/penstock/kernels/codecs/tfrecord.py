@@ -82,7 +82,9 @@ def record_data(record: np.ndarray) -> memoryview:
     """Return the message in a stored record, which has the length and checksums around it."""
     size = int.from_bytes(record[:8].tobytes(), "little")
     if size > record.size - _HEADER - _FOOTER:
-        raise ValueError(f"Damaged TFRecord: {size} bytes are announced, {record.size - _HEADER - _FOOTER} are there")
+        raise ValueError(
+            f"Damaged TFRecord: it declares {size} bytes of data, and has {record.size - _HEADER - _FOOTER}"
+        )
     return record[_HEADER : _HEADER + size].data
 
 
@@ -104,7 +106,7 @@ def _kind(name: str, held: Message) -> int | None:
     """Return the kind of a feature's values; None if it has no values. Raise ValueError if it has values of several kinds."""
     kinds = [kind for kind, (_, field) in _LISTS.items() if held.HasField(field)]
     if len(kinds) > 1:
-        raise ValueError(f"Damaged TFRecord: the feature '{name}' is of {len(kinds)} kinds")
+        raise ValueError(f"Damaged TFRecord: the feature '{name}' has values of {len(kinds)} types")
     return kinds[0] if kinds else None
 
 

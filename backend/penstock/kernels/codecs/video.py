@@ -190,7 +190,7 @@ class Video:
         own = self._stream.codec_context
         self.size = (own.height, own.width)
         if not all(self.size):
-            raise CorruptVideoError(f"Failed to open the video ({self._name}): its frames are of {self.size} pixels")
+            raise CorruptVideoError(f"Failed to open the video ({self._name}): its frames have the size {self.size}")
         # The limit also applies to later frames, as a stream may change its frame size. FFmpeg counts pixels with padding.
         self._options = {} if limits.pixels is None else {"max_pixels": str(2 * limits.pixels + _PADDING)}
         self._codec = own
@@ -377,12 +377,12 @@ class Video:
             if self._is_damaged:
                 # FFmpeg leaves parts of such frames uninitialized.
                 raise CorruptVideoError(
-                    f"Frame {index} of the video ({self._name}) is damaged, or builds on data that are missing"
+                    f"Frame {index} of the video ({self._name}) is damaged, or depends on missing data"
                 )
             if (frame.height, frame.width) != self.size:
                 raise CorruptVideoError(
                     f"Frame {index} of the video ({self._name}) has {frame.height}x{frame.width} pixels, not "
-                    f"{self.size[0]}x{self.size[1]} as was announced"
+                    f"{self.size[0]}x{self.size[1]} as the file declares"
                 )
             yield places[index], frame
 

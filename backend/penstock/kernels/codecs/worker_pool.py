@@ -161,7 +161,7 @@ class DecoderPool:
     def _take(self) -> _Worker:
         with self._lock:
             if self._closed:
-                raise RuntimeError("The pipeline whose workers decode was closed")
+                raise RuntimeError("The pipeline that owns the decoding processes was closed")
             if self._free:
                 return self._free.pop()
         worker = _Worker()
@@ -218,7 +218,7 @@ class _Worker:
                     env={**os.environ, **_ENVIRONMENT},
                 )
             except OSError as error:
-                raise WorkerStartError(f"No process could be started to decode in: {error}") from error
+                raise WorkerStartError(f"No process for decoding could be started: {error}") from error
             # From here on, `close` releases the process and its memory.
             ours.pop_all()
             their_socket.close()
@@ -227,7 +227,7 @@ class _Worker:
             except (_WorkerGone, TimeoutError) as error:
                 said = os.pread(log, 2000, max(os.fstat(log).st_size - 2000, 0)).decode(errors="replace")
                 self.close()
-                raise WorkerStartError(f"The process to decode in did not start: {error}\n{said}") from error
+                raise WorkerStartError(f"The process for decoding did not start: {error}\n{said}") from error
 
     @property
     def pid(self) -> int:
@@ -299,9 +299,9 @@ class _Worker:
         try:
             answer = json.loads(self._read(length, deadline))
         except (ValueError, RecursionError) as error:
-            raise _WorkerGone("its answer makes no sense") from error
+            raise _WorkerGone("its answer is not valid") from error
         if not isinstance(answer, dict):
-            raise _WorkerGone("its answer makes no sense")
+            raise _WorkerGone("its answer is not valid")
         return answer
 
     def _read(self, size: int, deadline: float) -> bytes:
@@ -400,6 +400,6 @@ def _interpreter() -> str:
     found = shutil.which(name)
     if found is None:
         raise WorkerStartError(
-            f"No interpreter '{name}' was found to decode in; looked in {', '.join(map(str, folders))} and on PATH"
+            f"No interpreter '{name}' was found to start a decoding process; looked in {', '.join(map(str, folders))} and on PATH"
         )
     return found

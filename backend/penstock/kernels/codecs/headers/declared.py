@@ -57,5 +57,5 @@ def check_density(declared: Declared, available: int, ratio: int, kind: str) -> 
     if declared.size > ratio * available and values > _MAX_UNCHECKED_VALUES:
         raise CorruptImageError(
             f"Damaged {kind}: {available} bytes cannot hold the {declared.height}x{declared.width} pixels that the "
-            "header tells"
+            "header declares"
         )

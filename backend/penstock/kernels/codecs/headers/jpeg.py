@@ -59,7 +59,7 @@ def check_jpeg(data: memoryview) -> JpegHeader:
                 continue
             if marker in _START_OF_FRAME:
                 if size is not None:
-                    raise CorruptImageError("Damaged JPEG: it describes more than one image")
+                    raise CorruptImageError("Damaged JPEG: it has more than one frame header")
                 size = _check_frame(data, position + 4, marker, length)
             elif marker == _APP1 and bytes(data[position + 4 : position + 10]) == b"Exif\0\0":
                 exif = data[position + 10 : position + 2 + length]
@@ -67,7 +67,7 @@ def check_jpeg(data: memoryview) -> JpegHeader:
     except struct.error:
         raise CorruptImageError(f"Truncated JPEG: its {len(data)} bytes end within the header") from None
     if size is None or 0 in size:
-        raise CorruptImageError("Damaged JPEG: no image is described before its data")
+        raise CorruptImageError("Damaged JPEG: no frame header precedes its data")
     return JpegHeader(*size, exif)
 
 
@@ -89,7 +89,7 @@ def has_several_scans(data: memoryview, channels: int) -> bool:
 def _check_frame(data: memoryview, start: int, marker: int, length: int) -> tuple[int, int, int]:
     precision, height, width, channels = _FRAME(data, start)
     if channels > _MAX_COMPONENTS or length != _FRAME_SIZE + _COMPONENT_SIZE * channels:
-        raise CorruptImageError(f"Damaged JPEG: its image is described in {length} bytes for {channels} components")
+        raise CorruptImageError(f"Damaged JPEG: its frame header has {length} bytes for {channels} components")
     first = start + _FRAME_SIZE - 1
     if not _FACTORS.issuperset(data[first : first + _COMPONENT_SIZE * channels : _COMPONENT_SIZE]):
         raise CorruptImageError("Damaged JPEG: a component's sampling factor is not from 1 to 4")

@@ -83,7 +83,9 @@ def _check_tags(data: memoryview, layout: _Layout, tags: dict[int, tuple[int, in
     unvetted = bits not in _VETTED_BITS or _has_unvetted_samples(samples, bits, planar, numbers(_EXTRA_SAMPLES, 1)[0])
     if unvetted and planar and bits != 8:
         # nvImageCodec would return pixels that are not in the file.
-        raise CorruptImageError(f"Planes of {bits} bits in a TIFF are not supported; save it with interleaved channels")
+        raise CorruptImageError(
+            f"Planes of {bits} bits in a TIFF are not supported; save the image with interleaved channels"
+        )
     declared = Declared(height, width, samples, bits, crash_prone=unvetted)
     check_density(declared, len(data), _MAX_PIXELS_PER_BYTE, "TIFF")
     if _TILE_WIDTH in tags or _TILE_HEIGHT in tags:
