@@ -387,8 +387,8 @@ class TensorList:
         """
         if not self.is_dense_tensor():
             raise RuntimeError(
-                "The batch cannot be represented as a tensor or an array: that needs samples which all have the same shape, a "
-                "uniform one, and which are contiguous in memory"
+                "The batch cannot be represented as a tensor or an array: all samples must have the same shape, a uniform one, and "
+                "they must be contiguous in memory"
             )
         shape = self.shapes[0] if self.shapes else (0,) * self._ndim
         return self.contiguous_elements().reshape((len(self), *shape))
@@ -424,7 +424,7 @@ class TensorList:
 
     def _check_typed(self) -> None:
         if self._dtype == DALIDataType.NO_TYPE:
-            raise RuntimeError("A batch whose type is not known, as it is empty, cannot be seen as a tensor")
+            raise RuntimeError("An empty batch whose type is not known cannot be viewed as a tensor")
 
     def _make_copy(self) -> object:
         copy = type(self).of_samples(

@@ -42,5 +42,5 @@ def from_dlpack(value: object, on_gpu: bool) -> Any:
     if is_capsule(value):
         value = Capsule(value, (_CUDA, require_cupy().cuda.Device().id) if on_gpu else (_CPU, 0))
     if not hasattr(value, "__dlpack__"):
-        raise TypeError(f"The function returns DLPack capsules or tensors, got a {type(value).__name__}")
+        raise TypeError(f"The function must return DLPack capsules or tensors, got a {type(value).__name__}")
     return require_cupy().from_dlpack(value) if on_gpu else np.from_dlpack(value)

@@ -94,7 +94,7 @@ def pinned_block(size: int) -> np.ndarray:
     """
     global _refused
     if _total + size > max_pinned_bytes():
-        raise PinnedMemoryError(f"{size} bytes more than {_total} are not page-locked")
+        raise PinnedMemoryError(f"{_total} bytes are page-locked, and {size} more would exceed the limit")
     try:
         return np.asarray(_PinnedMemory(size))
     except require_cupy().cuda.runtime.CUDARuntimeError as error:
@@ -149,7 +149,7 @@ class PinnedPool(HostPool):
 
     def _new_block(self, size: int) -> np.ndarray:
         if super().reserved + size > self._max_bytes:
-            raise PinnedMemoryError(f"{size} bytes more than {super().reserved} are not page-locked")
+            raise PinnedMemoryError(f"{super().reserved} bytes are page-locked, and {size} more would exceed the limit")
         if self._device_id is None:
             return pinned_block(size)[:]
         with require_cupy().cuda.Device(self._device_id):

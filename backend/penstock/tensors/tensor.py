@@ -61,7 +61,9 @@ def only_given(arguments: dict[str, object], owner: str) -> Any:
     """Return the value of the only argument that is set; raise TypeError unless exactly one is set."""
     values = [value for value in arguments.values() if value is not NOT_GIVEN]
     if len(values) != 1:
-        raise TypeError(f"{owner}() takes its data as one argument, {' or '.join(arguments)}: {len(values)} were given")
+        raise TypeError(
+            f"{owner}() takes its data as one argument, {' or '.join(arguments)}; got {len(values)} of them"
+        )
     return values[0]
 
 
@@ -252,7 +254,7 @@ class TensorCPU(Tensor):
         """Return a DLPack capsule of the data; ``stream`` is ignored for host memory."""
         check_readable(self.dtype)
         if dl_device is not None and tuple(dl_device) != (1, 0):
-            raise BufferError(f"A tensor on the CPU cannot be given as one on the device {dl_device}")
+            raise BufferError(f"A tensor on the CPU cannot be exported to the device {dl_device}")
         versioned = max_version is not None and int(np.__version__.split(".")[0]) >= 2
         # A capsule of DLPack before version 1 cannot mark memory as read-only.
         must_copy = copy or not (versioned or self.array.flags.writeable)

@@ -225,7 +225,9 @@ class TensorListCPU(TensorList):
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
         if not self.is_dense_tensor():
-            raise ValueError("An array needs samples of one shape; those of this batch have an inhomogeneous shape")
+            raise ValueError(
+                "An array needs samples of the same shape; the samples of this batch have an inhomogeneous shape"
+            )
         check_readable(self._dtype)
         # An empty batch is treated as an empty sequence, for which NumPy knows no type.
         array: np.ndarray[Any, Any] = self.stacked() if len(self) else np.empty(0)
@@ -242,7 +244,7 @@ class TensorListCPU(TensorList):
     def data_ptr(self) -> int:
         """Return the address of the first element of a contiguous batch."""
         if self._scattered:
-            raise RuntimeError("Only the samples of a contiguous batch have one data pointer")
+            raise RuntimeError("Only a contiguous batch has a single data pointer")
         return int(self.contiguous_elements().ctypes.data)
 
     def copy_to_external(self, ptr: object) -> None:
