@@ -165,8 +165,8 @@ def _check_leaves(name: str, value: object) -> None:
     elif isinstance(value, ScalarConstant) or not (value is None or isinstance(value, DataNode) or is_constant(value)):
         # As in DALI, constants made with `types.Constant` are for arithmetic only.
         raise TypeError(
-            f"Unexpected type: {type(value)}. It is what the variable '{name}' is after an `if` statement on a DataNode. Allowed are "
-            "DataNodes, and numbers and arrays that can become constants."
+            f"Unexpected type: {type(value)}. The variable '{name}' has a value of this type after an `if` statement on a DataNode. "
+            "Allowed are DataNodes, and numbers and arrays that can become constants."
         )
 
 

@@ -129,7 +129,7 @@ def subscript(node: Any, index: Any) -> DataNode:
     index_arguments = {"axes": new_axes}
     named = [name for name in names if name is not None]
     if named and len(named) != len(names):
-        raise ValueError("Either all new axes of an index have a name or none has")
+        raise ValueError("Either all new axes of an index must have names, or none of them")
     if named:
         index_arguments["new_axis_names"] = "".join(named)
     return call_operator("ExpandDims", (result,), index_arguments, device=node.device)
