@@ -64,7 +64,7 @@ def test_elements_that_no_tensor_holds(data: object, kind: type[Exception]) -> N
 
 @pytest.mark.parametrize("kind", [ValueError, RuntimeError])
 def test_samples_of_different_ranks(kind: type[Exception]) -> None:
-    with pytest.raises(kind, match="one rank"):
+    with pytest.raises(kind, match="equally many dimensions"):
         dynamic.batch([np.zeros((2, 2)), np.zeros(2)])
 
 

@@ -159,7 +159,9 @@ class Batch(Value):
     ) -> None:
         whole = Tensor(data, dtype, device, None, copy=copy)
         if not whole.ndim:
-            raise ValueError("Cannot make a batch from a single number: a batch's first dimension is its samples")
+            raise ValueError(
+                "Cannot make a batch from a single number: the first dimension of the data must be the batch"
+            )
         storage, default = whole.storage, whole.layout or ""
         kind = TensorListCPU if isinstance(storage, TensorCPU) else TensorListGPU
         array = storage.array
@@ -175,12 +177,12 @@ class Batch(Value):
         samples: list[Tensor | None] = []
         for index, item in enumerate(items):
             if item is None:
-                raise TypeError(f"The samples of a batch are tensors, arrays or numbers; got None at index {index}")
+                raise TypeError(f"The samples of a batch must be tensors, arrays or numbers; got None at index {index}")
             sample = item if isinstance(item, Tensor) and _fits(item, dtype, device, layout, copy) else None
             sample = Tensor(item, dtype, device, layout, copy=copy) if sample is None else sample
             if samples and samples[0] is not None and sample.ndim != samples[0].ndim:
                 raise BatchError(
-                    f"The samples of a batch have one rank: the first has {samples[0].ndim} dimensions, the one at index "
+                    f"The samples of a batch must have equally many dimensions: the first has {samples[0].ndim}, the one at index "
                     f"{index} has {sample.ndim}"
                 )
             dtype, device = dtype or sample.dtype, device or sample.device
@@ -388,7 +390,7 @@ class Batch(Value):
         if not pad and len(set(self.shape)) > 1:
             raise ValueError("Only a dense batch can be a tensor; these samples differ in shape: give `pad=True`")
         if copy is False and self.storage.elements is None:
-            raise ValueError("The samples of this batch are not one after the other in memory: that needs a copy")
+            raise ValueError("The samples of this batch are not contiguous in memory: one tensor needs a copy")
         return self.whole(pad).torch(bool(copy))
 
     def whole(self, pad: bool = False, copy: bool = False) -> Tensor:

@@ -298,7 +298,7 @@ def _plain(value: object, interface: CallInterface, name: str) -> object:
         return value.device_type
     if isinstance(value, Batch):
         raise TypeError(
-            f"The argument `{name}` of `{interface.display}` is the same for all samples: it cannot be a batch"
+            f"The argument `{name}` of `{interface.display}` must be the same for all samples: it cannot be a batch"
         )
     if isinstance(value, Tensor):
         return value.item() if value.ndim == 0 else np.asarray(value.cpu()).tolist()

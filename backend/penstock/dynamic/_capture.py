@@ -87,7 +87,7 @@ class Loop:
             return
         before = _active.loop, watched.interceptor
         if before[0] is not None:
-            raise RuntimeError("Only one captured loop can run on a thread at a time: another one is not over")
+            raise RuntimeError("Only one captured loop can run on a thread at a time: another one has not ended")
         _active.loop = watched.interceptor = self
         try:
             yield
@@ -103,7 +103,7 @@ class Loop:
         """Raise RuntimeError if a batch size is not None and differs from the loop's."""
         if batch_size is not None and batch_size != self.batch_size:
             raise RuntimeError(
-                f"A captured loop of batches of {self.batch_size} cannot change batch size to {batch_size}"
+                f"A captured loop with batch size {self.batch_size} cannot change batch size to {batch_size}"
             )
 
     def call(
@@ -287,7 +287,7 @@ class Loop:
     def end_step(self) -> None:
         """Record that the body has ended; raise RuntimeError if the step differs from the first one."""
         if self.is_over:
-            raise RuntimeError("The captured loop was ended by an error, and cannot go on")
+            raise RuntimeError("The captured loop ended with an error, and cannot be continued")
         try:
             for source in self.sources[1:]:
                 if source not in self._read:
@@ -373,7 +373,7 @@ class Loop:
                 return False
             self.end()
             raise RuntimeError(
-                "A source that a captured loop asks in each step was exhausted before the loop"
+                "A source that a captured loop reads in each step was exhausted before the loop ended"
             ) from None
         except Exception:
             self.end()

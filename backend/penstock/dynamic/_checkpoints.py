@@ -127,7 +127,7 @@ class Checkpoint:
     def _check_new(self, key: str) -> None:
         if self._complete:
             raise RuntimeError(
-                f"Nothing can be added to a checkpoint that was completed by `collect`: {key!r}. Call `clear` before."
+                f"{key!r} cannot be added to the checkpoint, which `collect` has completed. Call `clear` first."
             )
         if self._loaded and key not in self._states:
             raise KeyError(
@@ -161,7 +161,7 @@ class Checkpoint:
     def get_state(self, name: object) -> object:
         """Return the state of a registered object, or None if it has none yet; raise KeyError if no object has this name."""
         if str(name) not in self._ops:
-            raise KeyError(f"Nothing is registered as {name!r}; known are {sorted(self._ops)}")
+            raise KeyError(f"Nothing is registered as {name!r}; the registered names are {sorted(self._ops)}")
         entry = self._states.get(str(name))
         return None if entry is None else entry.state
 
@@ -176,7 +176,7 @@ class Checkpoint:
         """
         key = str(name)
         if self._complete and key not in self._ops:
-            raise KeyError(f"Nothing is registered as {key!r}; known are {sorted(self._ops)}")
+            raise KeyError(f"Nothing is registered as {key!r}; the registered names are {sorted(self._ops)}")
         if op_type is not None and not isinstance(op_type, (str, type)):
             raise TypeError(f"`op_type` must be a class or its name, got {op_type!r}")
         self._states[key] = _Entry(value, op_type.__qualname__ if isinstance(op_type, type) else op_type)
@@ -272,7 +272,7 @@ class Checkpoint:
         """
         found = sorted(_checkpoint_files(filename))
         if not found:
-            raise FileNotFoundError(f"There is no file like '{filename}'")
+            raise FileNotFoundError(f"No file matches '{filename}'")
         number, path = found[-1]
         with open(path, encoding="utf-8") as file:
             self.deserialize(file.read())
@@ -297,7 +297,9 @@ def _checkpoint_files(filename: str) -> list[tuple[int, str]]:
         if field is not None:
             num_sequence_fields += field == "seq"
             if field != "seq":
-                raise ValueError(f"The name of a checkpoint has no field but {{seq}}, got {{{field}}} in '{filename}'")
+                raise ValueError(
+                    f"The name of a checkpoint can have only the field {{seq}}, got {{{field}}} in '{filename}'"
+                )
             pattern, wildcard = pattern + r"(\d+)", wildcard + "*"
     if num_sequence_fields != 1:
         raise ValueError(f"The name of a checkpoint must have one field {{seq}}, for its number: '{filename}'")

@@ -98,7 +98,7 @@ def _enumerated(array: np.ndarray, data: object) -> np.ndarray:
     """Return Python integers that are too large for NumPy; raise TypeError for anything else."""
     if array.size and all(type(item) is int for item in array.flat):
         return _narrowed(array)
-    raise TypeError(f"A tensor has numbers of one type, in lists of equal lengths; got {data!r}")
+    raise TypeError(f"A tensor must be made of numbers of one type, in lists of equal lengths; got {data!r}")
 
 
 def _narrowed(array: np.ndarray) -> np.ndarray:

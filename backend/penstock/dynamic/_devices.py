@@ -140,7 +140,7 @@ def device(obj: object, id: int | None = None) -> Device | None:
     if isinstance(obj, str):
         return Device(obj, id)
     if id is not None:
-        raise ValueError(f"A number of a device can only be added to a name, got {obj!r}")
+        raise ValueError(f"`id` can only be passed with the name of a device, got {obj!r}")
     if isinstance(obj, Device):
         return obj
     kind, number = getattr(obj, "type", None), getattr(obj, "index", None)

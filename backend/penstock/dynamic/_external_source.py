@@ -67,7 +67,9 @@ class ExternalSource:
             raise ValueError(f"num_outputs must be at least 1, got {num_outputs}")
         self._source = Source(unmarked(source), unmarked(cycle))
         if self._source.takes_info:
-            raise ValueError("The source of a dynamic ExternalSource is a function with no parameters, or an iterable")
+            raise ValueError(
+                "The source of a dynamic ExternalSource must be a function with no parameters, or an iterable"
+            )
         self._device = unmarked(device)
         self._role = _Role.UNUSED
         self._loop: Loop | None = None
@@ -111,7 +113,7 @@ class ExternalSource:
         if self._role is _Role.ROOT:
             raise RuntimeError("This ExternalSource is used through .captured(): its items come from the loop itself")
         if self._loop not in (None, loop):
-            raise RuntimeError("This ExternalSource belongs to a different capture context: another loop asks it")
+            raise RuntimeError("This ExternalSource belongs to a different capture context: another loop reads it")
         loop.check_batch_size(batch_size)
         if self._node is None:
             if not loop.is_traced:
@@ -148,7 +150,7 @@ class ExternalSource:
             raise ValueError(f"A captured loop cannot change batch_size from {self._loop.batch_size} to {size}")
         context = EvalContext.current() if ctx is None else ctx
         if self._loop is not None and self._loop.context is not context:
-            raise RuntimeError("A captured loop runs in the EvalContext in which it began")
+            raise RuntimeError("A captured loop must run in the EvalContext in which it began")
         if self._loop is None:
             self._loop = Loop(size, context)
         self._role = _Role.ROOT
@@ -216,7 +218,7 @@ class ExternalSource:
             if not isinstance(item, Sequence) or len(item) != self._num_outputs:
                 found = f"{len(item)}" if isinstance(item, Sequence) else f"a {type(item).__name__}"
                 raise ValueError(
-                    f"The source gave too few or too many: expected {self._num_outputs} outputs, got {found}"
+                    f"The source returned too few or too many outputs: expected {self._num_outputs} outputs, got {found}"
                 )
             outputs = list(item)
         values = [self._converted(data, batch_size, index) for index, data in enumerate(outputs)]
@@ -231,7 +233,7 @@ class ExternalSource:
             whole = as_batch(data, dtype, target, layout)
             if batch_size not in (None, whole.batch_size):
                 raise ValueError(
-                    f"The source gave another batch: expected batch size {batch_size}, got {whole.batch_size}"
+                    f"The source returned a batch of another size: expected batch size {batch_size}, got {whole.batch_size}"
                 )
             return whole
         single = as_tensor(data, dtype, target, layout)

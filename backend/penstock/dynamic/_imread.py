@@ -54,5 +54,5 @@ def _characters(path: object) -> Tensor:
     if isinstance(path, Tensor):
         return path
     if not isinstance(path, (str, PathLike)):
-        raise TypeError(f"A path is a string or a pathlib.Path, got {type(path).__name__}")
+        raise TypeError(f"A path must be a string or a pathlib.Path, got {type(path).__name__}")
     return Tensor(np.frombuffer(str(fspath(path)).encode(), np.uint8))

@@ -63,7 +63,7 @@ def _position(item: object) -> int | slice | EllipsisType:
         return item
     if isinstance(item, SupportsIndex):
         return int(item)
-    raise TypeError(f"A tensor is indexed by integers, slices, `...` and tensors of one element, got {item!r}")
+    raise TypeError(f"A tensor can be indexed by integers, slices, `...` and tensors of one element, got {item!r}")
 
 
 def _remaining_layout(layout: str, indices: Sequence[object]) -> str:

@@ -118,7 +118,7 @@ class Reader:
 
     def _take(self, name: str, value: object) -> None:
         if isinstance(value, Batch):
-            raise ValueError(f"A reader has the same arguments for all samples: `{name}` cannot be a batch")
+            raise ValueError(f"The arguments of a reader must be the same for all samples: `{name}` cannot be a batch")
         if name in self._interface.dtypes and not isinstance(value, (str, int, float, bool, list, tuple, type(None))):
             single = Tensor(value, dtype=self._interface.dtypes[name])
             if single.ndim:
@@ -283,7 +283,9 @@ class Reader:
         if not isinstance(state, str):
             raise TypeError(f"state must be a ReaderState, or its text, got {type(state).__name__}")
         if self._bound is not None:
-            raise RuntimeError("The state of a reader cannot be set after iteration has begun: construct another one")
+            raise RuntimeError(
+                "The state of a reader cannot be set after iteration has begun: construct another reader"
+            )
         document = json.loads(state)
         self._checkpointed = True
         self._shard, self._state = document["shard"], document["operator"]
@@ -317,7 +319,7 @@ class _ReaderRoot:
         if self._loop is None:
             self._loop = Loop(self.batch_size, context)
         elif self._loop.context is not context:
-            raise RuntimeError("A captured loop runs in the EvalContext in which it began")
+            raise RuntimeError("A captured loop must run in the EvalContext in which it began")
         with context.entered():
             yield from epoch_of(self._loop, self)
         self._reader._go_to_next_shard()

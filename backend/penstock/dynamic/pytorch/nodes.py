@@ -52,7 +52,7 @@ class Reader(torchdata.nodes.BaseNode):  # type: ignore[misc]  # it has no types
         count = _readers.count_outputs(self._reader)
         if count != len(self._names):
             raise ValueError(
-                f"The reader has {count} outputs, and there are names for {len(self._names)}: {self._names}"
+                f"The reader has {count} outputs, but there are names for {len(self._names)}: {self._names}"
             )
         self._epoch: Iterator[tuple[Tensor | Batch, ...]] | None = None
 
@@ -65,7 +65,7 @@ class Reader(torchdata.nodes.BaseNode):  # type: ignore[misc]  # it has no types
     def reset(self, initial_state: dict[str, object] | None = None) -> None:
         """Begin the next epoch."""
         if initial_state:
-            raise NotImplementedError("Nodes have no state; `dynamic.checkpoint` saves that of readers")
+            raise NotImplementedError("Nodes have no state; `dynamic.checkpoint` saves the state of readers")
         super().reset(None)
         self._epoch = self._reader.next_epoch(self._batch_size)
 
@@ -141,7 +141,7 @@ class ToTorch(_Following):
         values: Values = self._source.next()
         devices = {value.device for value in values.values() if value.device.device_type == "gpu"}
         if len(devices) > 1:
-            raise ValueError(f"All values must be on one GPU, and are on {sorted(map(str, devices))}")
+            raise ValueError(f"All values must be on one GPU, but they are on {sorted(map(str, devices))}")
         moved = [value.to_device(device) for value in values.values() for device in (devices or {value.device})]
         with self._on_stream:
             return tuple(value.torch() for value in moved)
