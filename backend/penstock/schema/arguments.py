@@ -239,7 +239,7 @@ class Argument:
         """Raise RuntimeError unless a tensor with samples of these shapes suits this list argument; see ``matrix`` and ``uniform``."""
         if shapes and len(shapes[0]) > 1 and not self.matrix:
             raise RuntimeError(
-                f"Argument '{self.name}' expects a vector a sample: input with dimension ({len(shapes[0])}) and shape "
+                f"Argument '{self.name}' expects a vector for each sample: input with dimension ({len(shapes[0])}) and shape "
                 f"{list(shapes[0])} cannot be converted to dimension (1)"
             )
         if self.uniform and len(set(shapes)) > 1:
@@ -258,7 +258,7 @@ class Argument:
             )
         if not self.is_list and (math.prod(shape) != 1 or (shape and self.zero_dimensional)):
             raise ValueError(
-                f"Argument '{self.name}' expects one value a sample: input with dimension ({len(shape)}) and shape "
+                f"Argument '{self.name}' expects one value for each sample: input with dimension ({len(shape)}) and shape "
                 f"{list(shape)} cannot be converted to dimension (0)"
             )
 

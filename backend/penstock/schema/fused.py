@@ -105,7 +105,7 @@ class ArrayOperator(Operator[State, Plan, Plans]):
 
     def compute_array(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
         """Fill ``target`` from ``source``, which is used in place of the sample's data; the two arrays do not overlap."""
-        raise NotImplementedError(f"{type(self).__name__} computes from the sample's own data only")
+        raise NotImplementedError(f"{type(self).__name__} does not implement `compute_array`")
 
     def compute(self, sample: Sample) -> None:
         self.compute_array(sample, sample.inputs[0], sample.outputs[0])

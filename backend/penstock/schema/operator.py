@@ -138,11 +138,11 @@ class Operator(Generic[State, Plan, Plans]):
 
     def describe(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[OutputSpec]:
         """Return the dtypes and layouts of the outputs for a batch; raise an error if the types of inputs are not supported."""
-        raise NotImplementedError(f"{type(self).__name__} must say what its outputs are")
+        raise NotImplementedError(f"{type(self).__name__} must implement `describe`")
 
     def infer(self, sample: Sample[State, Plan, Plans]) -> Any:
         """Return the shapes of the outputs for one sample: a list of tuples, or a single tuple if there is one output."""
-        raise NotImplementedError(f"{type(self).__name__} must infer its outputs' shapes")
+        raise NotImplementedError(f"{type(self).__name__} must implement `infer`")
 
     def infer_batch(self, samples: Samples[State, Plan, Plans]) -> tuple[np.ndarray | Sequence[np.ndarray], Plans]:
         """Return the shapes of the outputs and the plans of the samples; implemented in place of :meth:`infer`.
@@ -151,7 +151,7 @@ class Operator(Generic[State, Plan, Plans]):
         that it has not isolated itself (``workspace.fail``) are inferred one by one. Then only the samples that cause errors fail, and
         samples that cannot share an array still work.
         """
-        raise NotImplementedError(f"{type(self).__name__} infers sample by sample")
+        raise NotImplementedError(f"{type(self).__name__} does not implement `infer_batch`")
 
     def working_bytes(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[int]:
         """Return the bytes of host memory that computing each sample takes in addition to its outputs; empty if they are few.
@@ -296,7 +296,7 @@ class Operator(Generic[State, Plan, Plans]):
 
         May store a value in ``workspace.begun``.
         """
-        raise NotImplementedError(f"{type(self).__name__} begins nothing early")
+        raise NotImplementedError(f"{type(self).__name__} does not implement `begin`")
 
     def is_ready(self, workspace: Workspace) -> bool:
         """Return whether :meth:`run` would not have to wait for work that :meth:`begin` started."""

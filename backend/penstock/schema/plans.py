@@ -46,7 +46,7 @@ class PlanColumns(Sequence[Plan]):
         if isinstance(rows, slice):
             return [self.row(number) for number in range(*rows.indices(len(self)))]
         if not -len(self) <= rows < len(self):
-            raise IndexError(f"There is no row {rows}: {len(self)} samples are planned")
+            raise IndexError(f"There is no row {rows}: there are plans for {len(self)} samples")
         return self.row(rows % len(self))
 
     @classmethod

@@ -37,7 +37,7 @@ class PointwiseOperator(ChainOperator[State, Plan, Plans]):
             source: whole groups of elements of the input's type, a contiguous array of shape (n,).
             target: the array to fill, of the output's type, contiguous and of shape (n,).
         """
-        raise NotImplementedError(f"{type(self).__name__} does not compute element by element")
+        raise NotImplementedError(f"{type(self).__name__} does not implement `compute_elements`")
 
 
 @dataclass(frozen=True)
