@@ -25,7 +25,13 @@ _MAX_BLOCK_VALUES = 1 << 20
 
 
 class Recording(Protocol):
-    """A recording whose header has been read."""
+    """A recording whose header has been read.
+
+    Attributes:
+        frames: the length, in samples per channel.
+        channels: the number of channels.
+        rate: the sampling rate, in samples per second and channel.
+    """
 
     frames: int
     channels: int

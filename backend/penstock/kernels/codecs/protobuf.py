@@ -1,4 +1,5 @@
 """Protobuf messages of other programs' formats, declared in Python; the classes of messages are created on first use.
+
 This needs no generated modules, and imports protobuf only when a message is read or written.
 """
 
