@@ -1,5 +1,6 @@
 """Pinned host memory, which a GPU reads and writes by itself, at the full speed of its bus.
- Locking pages takes many times as long as copying them, so memory is reused. Other programs cannot use it meanwhile, so it is counted
+
+Locking pages takes many times as long as copying them, so memory is reused. Other programs cannot use it meanwhile, so it is counted
 (:func:`pinned_bytes`), limited, and released when it is no longer needed. If the system refuses to lock pages, ordinary memory is used.
 """
 

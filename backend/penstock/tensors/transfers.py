@@ -1,5 +1,6 @@
 """Copies between host memory and a GPU, at the speed of the GPU's bus.
- The GPU itself copies pinned memory, while the host goes on. Other memory goes through a pinned staging buffer: threads of the core, which
+
+The GPU itself copies pinned memory, while the host goes on. Other memory goes through a pinned staging buffer: threads of the core, which
 need no GIL, fill one slot of the buffer while the GPU copies another. Large copies to the GPU are made on a separate stream
 (:class:`_Lane`), so that they need not wait for the previous batch.
 """
