@@ -13,7 +13,11 @@ from penstock.tensors.cuda import DEVICE_VARIABLE
 
 
 def all_on_cpu() -> bool:
-    """Return whether all pipelines of this process must run on the CPU, whatever device they ask for."""
+    """Return whether all pipelines of this process must run on the CPU, whatever device they ask for.
+
+    Raises:
+        ValueError: the environment variable ``PENSTOCK_DEVICE`` is neither empty nor ``cpu``.
+    """
     wanted = os.environ.get(DEVICE_VARIABLE, "")
     if wanted not in ("", "cpu"):
         raise ValueError(f"{DEVICE_VARIABLE} must be 'cpu' or not set, got {wanted!r}")

@@ -1,4 +1,5 @@
 """Python's operators and brackets on nodes: each adds an operator to the graph.
+
 :mod:`penstock.graph.expressions` registers the implementation, which avoids an import cycle.
 """
 
