@@ -1,5 +1,6 @@
 """Loops whose first step is traced into a pipeline, which computes later steps ahead of time.
- A call is recognized by what determines its result: its operator, its inputs and its arguments. In later steps, a call with the same
+
+A call is recognized by what determines its result: its operator, its inputs and its arguments. In later steps, a call with the same
 operator and arguments, on the results of the same calls, gets the pipeline's result; all other calls run separately. Therefore, the results
 of a loop do not depend on whether it is captured, whatever its body does.
 """

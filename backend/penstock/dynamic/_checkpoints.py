@@ -94,7 +94,8 @@ class Checkpoint:
             name: the name under which the object's state is stored; another object of the same type under this name is replaced. By
                 default, objects are numbered in the order in which they are registered.
 
-        Returns: The name.
+        Returns:
+            The name.
 
         Raises:
             KeyError: a checkpoint was loaded, and has no state of that name.

@@ -1,4 +1,5 @@
 """The base class of tensors and batches, with the operations that are carried out by operators, such as arithmetic, casts and copies.
+
 :mod:`penstock.dynamic._syntax` implements these operations. It imports the modules of tensors and batches, so they cannot import it.
 """
 
