@@ -1,4 +1,5 @@
 """Declarations, arguments, registry and base classes of operators.
+
 This package does not depend on any concrete operator.
 """
 

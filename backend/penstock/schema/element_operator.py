@@ -36,9 +36,9 @@ class RecordRows(PlanColumns[np.ndarray]):
 
 
 class ElementOperator(PointwiseOperator[None, np.ndarray, RecordRows]):
-    """The base of operators whose output elements depend on the same input element and on a record of the sample.
+    """Base class of operators whose output elements depend only on the same input element and on a record of the sample.
 
-    It keeps shape, type and layout of its input.
+    The output has the shape, type and layout of the input.
 
     Attributes:
         types: the accepted types of elements.

@@ -1,5 +1,6 @@
 """Fused operators, which do the work of several operators at once; passes insert them, users never do.
- A fused operator contains the operators that it replaces, its steps. Steps check types and infer shapes as if they ran one after the other;
+
+A fused operator contains the operators that it replaces, its steps. Steps check types and infer shapes as if they ran one after the other;
 then everything is computed at once. If that is not possible, or a step fails, the steps run one after the other, so that results and errors
 never change.
 """
@@ -79,7 +80,7 @@ def _blamed_on(node: FusedNode, error: BaseException, sample: int | None) -> Bas
 
 
 class _Route(NamedTuple):
-    """The arguments of the fused operator from which a step gets its arguments and further inputs.
+    """Which arguments of the fused operator become a step's arguments and further inputs.
 
     Attributes:
         arguments: pairs of names: of the step's argument, and of the fused operator's argument that supplies it.
@@ -258,7 +259,7 @@ class FusedOperator(Operator):
             operator.finish(step)
 
     def _infer_steps(self, steps: Sequence[_Step]) -> tuple[list[Shape], OutputSpec]:
-        """Return the shapes and type of the output; each step's samples get their plans.
+        """Infer the shapes and the type of the output; store plans in the samples of each step.
 
         Raises:
             NotFusable: a step rejects its input; the same error occurs again when the steps run one after the other.

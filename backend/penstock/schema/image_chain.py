@@ -1,5 +1,6 @@
 """Classes for chains of operators that are computed sample by sample, and only the parts that are needed.
- Operators that can be part of a chain are derived from :class:`ChainOperator`. Once shapes are inferred, each operator makes a
+
+Operators that can be part of a chain are derived from :class:`ChainOperator`. Once shapes are inferred, each operator makes a
 :class:`Stage` for each sample, of one of four kinds:
 
 - a :class:`Placement` moves elements: crops, slices, flips and padding;
@@ -84,7 +85,7 @@ class Stage:
         return window
 
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
-        """Compute a part of the output on the CPU, equal to the result of the operator's ``compute``.
+        """Compute a part of the output on the CPU; the result must equal that of the operator's ``compute``.
 
         Args:
             sample: the sample in this step; its data may be absent.
@@ -287,8 +288,7 @@ class PixelSource(Operator[State, Plan, Plans]):
         return ()
 
     def decode_part(self, sample: Sample[State, Plan, Plans], part: Region, scale: int = 1) -> np.ndarray | None:
-        """Decode a part (in H, W) of the result of :meth:`decode_into`, into memory that this thread reuses for its
-        next image.
+        """Decode a part (in H, W) of the result of :meth:`decode_into`, into memory that this thread reuses for its next image.
 
         Args:
             scale: 1, or one of :meth:`reductions`; in the latter case, ``part`` is a part of the reduced image, and is always decoded.

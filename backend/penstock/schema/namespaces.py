@@ -39,7 +39,7 @@ def find_written_out(path: str) -> object:
 
 
 class Namespace:
-    """The operators in `fn` or `ops`, each of which is made when it is first used.
+    """The functions in `fn`, or the classes in `ops`; each is created when it is first used.
 
     Args:
         root: the name of the module.

@@ -193,7 +193,7 @@ class Operator(Generic[State, Plan, Plans]):
     # -- shared by all operators -------------------------------------------------------------------------------
 
     def input_layout(self, workspace: Workspace, index: int = 0) -> str:
-        """Return the layout of an input; for data without one, the first declared layout of its rank.
+        """Return the layout of an input; for data without a layout, the first declared one with as many dimensions.
 
         Raises:
             ValueError: the operator does not accept the layout or the number of dimensions.
@@ -225,7 +225,7 @@ class Operator(Generic[State, Plan, Plans]):
                 self.run_batch(workspace)
 
     def admit(self, workspace: Workspace) -> bool:
-        """Name the dimensions of inputs without a layout; return whether samples need no unfolding into frames.
+        """Name the dimensions of inputs that have no layout; return False if samples have to be unfolded into frames.
 
         Raises:
             ValueError: a layout or number of dimensions is not supported.

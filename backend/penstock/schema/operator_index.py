@@ -1,6 +1,7 @@
 """An index of the modules that declare the operators of a package, so that each module is loaded on first use.
- The index is a file in the package. Like the type stubs, it is derived from the operators' declarations when the package is built or set
-up. It is used only as long as all files of the package have the sizes that they had at that time.
+
+The index is a file in the package. Like the type stubs, it is derived from the operators' declarations when the package is built or set up.
+It is used only as long as all files of the package have the sizes that they had at that time.
 """
 
 from __future__ import annotations

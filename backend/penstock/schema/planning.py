@@ -1,5 +1,6 @@
 """Plans batches: the shapes of outputs, and the plan of each sample, from the operator's ``infer`` or ``infer_batch``.
- Samples are planned together if the operator can do that. If that fails, they are planned one by one, so that only the samples that cause
+
+Samples are planned together if the operator can do that. If that fails, they are planned one by one, so that only the samples that cause
 errors fail. A sample is not planned if the plan of an equal one is known.
 """
 

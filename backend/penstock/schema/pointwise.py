@@ -30,7 +30,7 @@ class PointwiseOperator(ChainOperator[State, Plan, Plans]):
         return ElementMap(self, sample.shapes[0])
 
     def compute_elements(self, sample: Sample[State, Plan, Plans], source: np.ndarray, target: np.ndarray) -> None:
-        """Compute, on the CPU, the result of :meth:`compute` for some elements: contiguous arrays of shape (n,).
+        """Compute, on the CPU, the result of :meth:`compute` for some elements.
 
         Args:
             sample: the sample, whose shapes have been inferred; its data may be absent.

@@ -1,4 +1,5 @@
 """The registry of all operators, by the names of their schemas. Operators' modules fill it; there is no list of operators here.
+
 If a package has an index, a module is imported when one of its operators is first requested.
 """
 

@@ -146,7 +146,7 @@ class Samples(Generic[State, Plan, Plans]):
         return values
 
     def tensors(self, name: str) -> np.ndarray | None:
-        """Return a tensor argument's arrays, stacked; None if the argument is constant or absent.
+        """Return the stacked arrays of a tensor argument; None if the argument is constant or absent.
 
         Raises:
             ValueError: the shapes of the arrays differ.

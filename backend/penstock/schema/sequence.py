@@ -1,5 +1,6 @@
 """Runs operators for images on sequences: the leading F dimension is unfolded, and folded back afterwards.
- An argument that is computed in the graph applies to the whole sequence, unless the argument has a leading F dimension itself (from
+
+An argument that is computed in the graph applies to the whole sequence, unless the argument has a leading F dimension itself (from
 ``fn.per_frame``): then each frame has a value of its own.
 """
 

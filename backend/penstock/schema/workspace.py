@@ -279,7 +279,8 @@ class Sample(Generic[State, Plan, Plans]):
 
 
 class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[State, Plan, Plans]):
-    """The samples of a batch that is planned in arrays, each made on demand, as the arrays usually suffice.
+    """The samples of a batch that is planned in arrays. A sample is created on demand, as the arrays usually suffice; failed samples are
+    None.
 
     Args:
         operator: the operator that runs.
