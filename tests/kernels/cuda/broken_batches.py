@@ -1,4 +1,5 @@
 """Runs many batches with images that cannot be decoded, and checks the errors, the pixels of the other images, and the retained memory.
+
 Tests use this with a real GPU (`tests/gpu`) and with an emulated one.
 """
 

@@ -1,4 +1,4 @@
-"""Writes JPEGs from coefficients, with any sampling factors, even such that encoders do not use."""
+"""Writes JPEGs from coefficients, with any sampling factors, even those that encoders do not use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 """Runs pipelines that decode on a GPU with enough memory and with too little, and compares the outputs.
+
 Tests use this with a real GPU (`tests/gpu`) and with an emulated one.
 """
 
