@@ -153,7 +153,9 @@ class Program:
         return buffer, _Calls(self._launches, [*bases, address])
 
     def _uploaded(self, values: Mapping[str, np.generic | np.ndarray]) -> tuple[Mapping[str, int], object]:
-        """Upload the arrays among a run's values; return the values as 64-bit words (of arrays, addresses), and the owner of the memory."""
+        """Upload the arrays among the values of a run; return the values as 64-bit words, arrays by address, and the owner of the
+        memory.
+        """
         arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
         words = {name: _word_of(value) for name, value in values.items() if isinstance(value, np.generic)}
         if not arrays:

@@ -214,8 +214,8 @@ struct alignas(8) Chunk {
     __device__ inline int count() const { return what & (COMPLETES - 1); }
 };
 
-// Like `resample`, for bytes that can be read four at a time, and faster if each source row contributes to at most two output rows
-// (otherwise results are correct, too).
+// Like `resample`, for bytes that can be read four at a time. It is faster if each source row contributes to at most two output rows;
+// otherwise, results are correct, but not computed faster.
 //
 // A block computes a segment of a strip of output rows. It goes down the source, reads each row once, and adds it to the sums of two output
 // rows, which its threads hold in registers. Each thread processes several groups of four bytes; they lie far apart, so that neighbouring

@@ -19,7 +19,7 @@ _ALIGNMENT = 256
 
 
 class Streaming:
-    """The copies of one operator's batches to CuPy's current device, on a stream that no other work uses."""
+    """The copies of one operator's batches to CuPy's current device, on a stream of their own, so that no other work waits for them."""
 
     def __init__(self) -> None:
         cuda = require_cupy("a batch on the GPU").cuda

@@ -98,7 +98,7 @@ __device__ void read_tile(const Tiles &p, const Tile &tile, typename As::Kept ou
             from < 0 ? outside : As::of((line - first)[int64(from) * p.inner + element - column * p.inner]);
     });
     if (p.border != BORDER_CONSTANT || (tile.y >= p.above && tile.y - p.above + rows <= p.height)) return;
-    // Above and below a constant border, copies of the first row were read; replace them by the constant.
+    // Rows above and below the source were read from its first row; replace them by the constant of the border.
     __syncthreads();
     each_place(rows, count, [&](int row, int lane) {
         const int y = row_at(row);
