@@ -87,7 +87,7 @@ class TensorList:
     Attributes:
         shapes: the samples' shapes.
         source_infos: the source of each sample, for example a file's path; or empty.
-        positions: for each sample, the position of the sample of the pipeline's batch that it is, or is a part of; ascending. None unless
+        positions: the position of each sample in the pipeline's batch, or of the sample that it is a part of; ascending. None unless
             conditionals have split the batch, or its samples have been split into parts.
     """
 

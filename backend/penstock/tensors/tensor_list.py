@@ -369,8 +369,8 @@ class TensorListGPU(TensorList):
         """Copy a host batch like :meth:`upload`, but let threads read it while the caller does other work.
 
         Returns:
-            The copy, and an arrival. Wait for the arrival before queuing work on the copy; until then, the host batch must not change.
-            None: there is no need to wait.
+            The copy, and an arrival. Wait for the arrival before queuing work on the copy; until then, the host batch must not change. If
+            the arrival is None, there is no need to wait.
         """
         arrivals: list[Arrival | None] = [None]
 
