@@ -292,7 +292,9 @@ def test_memory_is_kept_until_all_is_launched(shared: JpegDecoder, allocated: li
 
 @pytest.fixture
 def joined(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
-    """Return a list that gets each pair of streams of which one waits for the other; even small data are copied on a separate stream."""
+    """Return a list that gets a pair of streams whenever one waits for the other; also make even small data be copied on a separate
+    stream.
+    """
     told: list[tuple[Any, Any]] = []
     monkeypatch.setattr(jpeg_gpu, "_MIN_BYTES_PER_STREAM", 1)
     monkeypatch.setattr(jpeg_gpu, "follow", lambda stream, other, _event: told.append((stream, other)))
