@@ -18,7 +18,7 @@ def declared(qualified: str) -> type[Operator]:
 
 def test_a_class_may_be_declared_again_but_not_another_one_of_that_name() -> None:
     register_operator(declared("Registered"))
-    # This happens if the module is loaded again.
+    # Declare the same class again, as when its module is reloaded.
     again = declared("Registered")
     register_operator(again)
     assert operator_class("_RegisteredHere") is again
