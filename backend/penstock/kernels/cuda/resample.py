@@ -299,8 +299,8 @@ def resample_planned(
     """Same as :func:`resample_grouped`, but the GPU computes the tables, too, which takes the least time on the host.
 
     Args:
-        sources: the stacks, not empty, of an integer type: taps of weight 0 may be skipped or not, which would change results of NaN and
-            infinity.
+        sources: the stacks, not empty, of an integer type. Whether taps of weight 0 are skipped is undefined, which would matter for NaN
+            and infinity.
         targets: addresses of the contiguous targets, uint64.
         dtype: the targets' dtype.
         vertical, horizontal: the plans of both axes; each output has at least one position on either axis.

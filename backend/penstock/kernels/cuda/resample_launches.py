@@ -291,7 +291,7 @@ def fill_resampling(
     copied: np.ndarray,
     mirrored: np.ndarray,
 ) -> None:
-    """Fill in the kernel that fills tables, the kernel that resamples, and the arguments of both, which begin at the address ``first``."""
+    """Fill in the launches of two kernels, of which one fills tables, and one resamples; their arguments begin at the address ``first``."""
     host, fill = pinned.ctypes.data, arguments.filling
     fill.filters.value, fill.copied_count.value = device + at.filters, len(copied)
     fill.copied.value = device + at.copied if len(copied) > 0 else 0
