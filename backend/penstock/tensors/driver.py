@@ -22,7 +22,7 @@ class Driver(NamedTuple):
     synchronize: int
 
 
-# The functions' names, in the order of the fields. They are stable, as later versions of a function have other names.
+# The functions' names, in the order of the fields. Names never change their meaning, as later versions of a function have other names.
 _NAMES = (
     "cuCtxSetCurrent",
     "cuLaunchKernel",

@@ -27,7 +27,7 @@ from penstock.tensors.pinned import PinnedMemoryError, PinnedPool, copies_in_fli
 from penstock.tensors.streams import Event, Stream, take_stream
 
 SMALL_BYTES = 1 << 16
-"""The largest copy that the driver buffers, so that the host can go on at once; in bytes."""
+"""The largest copy, in bytes, that the driver buffers, so that the host need not wait for it."""
 _MIN_LANE_BYTES = 1 << 20
 """The smallest copy, in bytes, that is worth a separate stream."""
 _MIN_BACKGROUND_BYTES = 4 << 20
