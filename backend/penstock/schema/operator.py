@@ -75,8 +75,8 @@ class Operator(Generic[State, Plan, Plans]):
     keeps_frame_shape: bool = False
     # Whether the result of a sample may depend on which other samples of the batch have failed.
     depends_on_batch: bool = False
-    # Whether the operator passes its inputs to user code, which may keep references to them, and during which the pipeline must
-    # be the current one.
+    # Whether the operator passes its inputs to user code. That code may keep references to them, and the pipeline must be the current one
+    # while it runs.
     lends_inputs: bool = False
     # The arguments whose values affect only `run_values`.
     varying_arguments: frozenset[str] = frozenset()
