@@ -392,7 +392,7 @@ def emulated_gpu(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # If a batch were still being prepared, for a pipeline in a reference cycle, the next emulation would find no GPU.
+        # A pipeline in a reference cycle may still be preparing a batch; if that went on, the next emulation would find no GPU.
         prefetch_queue.finish_batches()
         if before is None:
             del sys.modules["cupy"]
