@@ -95,7 +95,9 @@ def pinned_block(size: int) -> np.ndarray:
     """
     global _refused
     if _total + size > max_pinned_bytes():
-        raise PinnedMemoryError(f"{_total} bytes are page-locked, and {size} more would exceed the limit")
+        raise PinnedMemoryError(
+            f"{size} bytes cannot be page-locked in addition to {_total}: the limit is {max_pinned_bytes()}"
+        )
     try:
         return np.asarray(_PinnedMemory(size))
     except require_cupy().cuda.runtime.CUDARuntimeError as error:
