@@ -339,7 +339,7 @@ typedef struct {
   int64_t shared_bytes;
   const PenstockGpuArgument *arguments;
   int64_t argument_count;
-  int64_t *blocks;        // the number of blocks of each sample; replaced before the upload
+  int64_t *blocks;        // each sample's number of blocks; before the upload, its first block replaces it
   int64_t device_blocks;  // the address on the GPU to which `blocks` is uploaded
   int64_t descriptors;    // address on the GPU
   int64_t descriptor_bytes;

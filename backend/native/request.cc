@@ -201,7 +201,7 @@ struct Piece {
   }
 };
 
-// An answer in flight; needs no Python.
+// An answer that is being sent. Its methods may run without Python's lock (GIL).
 class Delivery {
  public:
   Delivery(Request* request, const Answer& answer, uint32_t flags) : request_(request), response_(begun(request)), flags_(flags) {

@@ -13,8 +13,8 @@ namespace penstock {
 struct Answer;
 struct Response;
 
-// The data added to a Python object. Owns Triton's request, which is released when Python no longer refers to this object or to the
-// memory of its inputs.
+// What a request's Python object holds after its PyObject header. Owns Triton's request, which is released when Python no longer
+// refers to this object or to the memory of its inputs.
 struct Request {
   TRITONBACKEND_Request* request;
   TRITONBACKEND_ResponseFactory* factory;

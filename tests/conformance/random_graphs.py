@@ -95,7 +95,7 @@ _REASONS = (
     (r"^mel_filter_bank: .*in infinities or NaN", "DALI multiplies infinities by weights of zero"),
     (r"^preemphasis_filter: .*border=reflect.*\[1\]", "DALI reads beyond a signal of one sample"),
     (r"^tensor_resize: .*INTERP_NN", "DALI reads beyond the right edge for a nearest neighbour"),
-    (r"^(warp_affine|rotate): .*has shape .*size=", "a computed size below 1 is none in DALI, and 1 in Penstock"),
+    (r"^(warp_affine|rotate): .*has shape .*size=", "DALI ignores a computed size below 1, which is 1 in Penstock"),
     (r"^preemphasis_filter: .*float64", "DALI converts doubles beyond an integer's range as the processor does"),
     (
         r"^(brightness|contrast|rotate|crop|resize)\w*: DALI raises .*layout \"\"",

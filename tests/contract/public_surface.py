@@ -22,7 +22,7 @@ import click
 FILE = Path(__file__).with_suffix(".json")
 _API_PAGES = Path(__file__).parents[2] / "docs" / "api"
 _DOCUMENTED = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
-# Plugins import frameworks that are not always installed. Their names are the frameworks' and DALI's, which their tests compare.
+# Plugins import frameworks that are not always installed. Their names follow the frameworks and DALI; the plugins' tests compare them.
 _PLUGINS = "penstock.plugin."
 # Members of classes that programs may use: DALI's, and ours that the docs mention. Others serve Penstock itself, and may change.
 _TENSOR = """as_cpu copy_to_external data_ptr device_type dtype get_property layout ndim reinterpret set_layout shape source_info

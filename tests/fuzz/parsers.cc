@@ -188,9 +188,9 @@ void mutate_chunk(Random &random, Format format, File &file) {
       return;
     }
     case 4: {
-      // The file ends in the chunk, whose length says so: nothing lies beyond what it holds.
+      // Truncate the chunk and end the file there. The stored length is changed to match, so that the chunk is complete.
       const size_t size = random.below(chunk.end - chunk.content + 1);
-      // That of a segment counts its own two bytes, that of a PNG's chunk leaves out the checksum.
+      // The length of a JPEG segment includes its own two bytes; that of a PNG chunk excludes the checksum.
       const size_t length = format == kJpeg ? size + 2 : format == kPng && size >= 4 ? size - 4 : size;
       file.resize(chunk.content + size);
       return put(&file[chunk.length_at], length, chunk.length_bytes, format != kWav);

@@ -114,7 +114,7 @@ def test_an_image_that_a_family_refuses_fails_alone() -> None:
     pipeline.feed_input("images", files)
     result = pipeline.executor.run_once(isolate=True)
     assert list(result.failures) == [1]
-    assert "up to 200 is taken" in str(result.failures[1])
+    assert "the maximum is 200" in str(result.failures[1])
     pipeline.close()
 
 

@@ -62,5 +62,5 @@ def test_a_request_gets_what_the_processor_gives(url: str, model: str) -> None:
 def test_what_the_processor_refuses_is_refused(url: str) -> None:
     held = io.BytesIO()
     Image.new("RGB", (300, 1)).save(held, "PNG")
-    with pytest.raises(InferenceServerException, match="as 1 to 300: up to 200 is taken"):
+    with pytest.raises(InferenceServerException, match="aspect ratio of 300: the maximum is 200"):
         digests(url, "qwen2-vl-small", [held.getvalue()])

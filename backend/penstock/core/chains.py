@@ -55,7 +55,7 @@ STORE = np.dtype(
 """``PenstockStore``: a placement whose output has another order of dimensions. A kernel computes all of it but the
 filled part.
 """
-# ``PenstockStage``, ``PenstockChain`` and ``PenstockCrew``, whose fields all are words.
+# ``PenstockStage``, ``PenstockChain`` and ``PenstockCrew``, whose fields are all 64-bit integers.
 _STAGE, _CHAIN, _CREW = struct.Struct("13q"), struct.Struct("8q"), struct.Struct("3q")
 # The core's status if an array is empty.
 _EMPTY = 1

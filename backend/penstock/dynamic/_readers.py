@@ -315,7 +315,9 @@ class _ReaderRoot:
     def epoch(self, context: EvalContext) -> Iterator[StepValues]:
         """Iterate over the data set, or its shard, once."""
         if self._handed_over and self._loop is None:
-            raise RuntimeError("This reader belonged to a captured loop that an error has ended: construct another one")
+            raise RuntimeError(
+                "This reader belonged to a captured loop that ended with an error: construct another reader"
+            )
         if self._loop is None:
             self._loop = Loop(self.batch_size, context)
         elif self._loop.context is not context:

@@ -68,7 +68,7 @@ def fitted(rule: str, height: int, width: int, arguments: SizeArguments) -> Fit:
     fit = RULES[rule].fit(height, width, arguments)
     if min(fit[:2]) < 1:
         raise ValueError(
-            f"Of an image of {width} x {height} pixels, nothing would be left: {fit.width} x {fit.height} pixels"
+            f"An image of {width} x {height} pixels would be resized to nothing: {fit.width} x {fit.height} pixels"
         )
     return fit
 
@@ -88,8 +88,8 @@ def _area(height: int, width: int, arguments: SizeArguments, frames: int = 1, co
     """
     if max(height, width) / min(height, width) > _MAX_RATIO:
         raise ValueError(
-            f"The sides of an image of {width} x {height} pixels are as 1 to {max(height, width) / min(height, width):g}: "
-            f"up to {_MAX_RATIO} is taken"
+            f"An image of {width} x {height} pixels has an aspect ratio of {max(height, width) / min(height, width):g}: "
+            f"the maximum is {_MAX_RATIO}"
         )
     factor = arguments.factor
     rows, columns = (round(side / factor) * factor for side in (height, width))
@@ -129,7 +129,7 @@ def _hunyuan_v4_video(height: int, width: int, arguments: SizeArguments) -> Fit:
     `most` in all frames.
     """
     if max(height, width) / min(height, width) > _MAX_RATIO:
-        raise ValueError(f"The sides of an image of {width} x {height} pixels: up to {_MAX_RATIO} to 1 is taken")
+        raise ValueError(f"An image of {width} x {height} pixels exceeds the maximum aspect ratio, {_MAX_RATIO}")
     factor = arguments.factor
     area = factor * factor
     for rows in range(max(1, height // factor), 0, -1):
@@ -272,7 +272,7 @@ def _most_rows(height: int, width: int, arguments: SizeArguments) -> tuple[int, 
     """Return the largest canvas of at most `most` pixels under an image that is shrunk, found by bisection."""
     factor = arguments.factor
     if arguments.most < factor**2:
-        raise ValueError(f"At most {arguments.most} pixels are less than a patch of {factor} x {factor}")
+        raise ValueError(f"The limit of {arguments.most} pixels is smaller than a patch of {factor} x {factor} pixels")
     best, low, high = (factor, factor), 1, height
     while low <= high:
         middle = (low + high) // 2
@@ -295,7 +295,7 @@ def _glm_image(height: int, width: int, arguments: SizeArguments) -> Fit:
     factor, ratio = arguments.factor, max(height, width) / min(height, width)
     if min(height, width) < factor or ratio > _GLM_IMAGE_RATIO:
         raise ValueError(
-            f"An image of {width} x {height} pixels: sides of at least {factor} are taken, and up to {_GLM_IMAGE_RATIO} to 1"
+            f"An image of {width} x {height} pixels: sides must be at least {factor}, and their ratio at most {_GLM_IMAGE_RATIO}"
         )
     shortest, longest = (round(math.sqrt(pixels)) for pixels in (arguments.least, arguments.most))
     scale = shortest / min(height, width) if min(height, width) < shortest else 1.0

@@ -40,7 +40,7 @@ class PanAndScan(NamedTuple):
         starts = range(0, count * extent, extent)
         if starts[-1] >= longer:
             raise ValueError(
-                f"Of an image of {width} x {height} pixels, {count} parts of {extent} would be cut: too many"
+                f"An image of {width} x {height} pixels cannot be cut into {count} parts of {extent} pixels"
             )
         spans = [(start, min(start + extent, longer)) for start in starts]
         parts = [(a, 0, b, height) if width >= height else (0, a, width, b) for a, b in spans]

@@ -138,7 +138,9 @@ class PerceiverFamily(FixedFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if backend == "pil" and self.do_center_crop:
-            raise PresetError("No preset of `pil` crops as Perceiver's class, which makes thin images black")
+            raise PresetError(
+                "`do_center_crop` is not supported with `backend='pil'`: Perceiver's class then makes thin images black"
+            )
 
     def prepared(self, data: DataNode, backend: str) -> DataNode:
         images = data

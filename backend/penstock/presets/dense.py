@@ -116,8 +116,8 @@ class OneFormerFamily(DetectionFamily):
     """OneFormer, whose model receives its task in words.
 
     Attributes:
-        task_inputs: the task of each image, `semantic`, `instance` or `panoptic`: an argument of the call, which no
-            configuration has.
+        task_inputs: the task of each image, `semantic`, `instance` or `panoptic`: an argument of the
+            processor's call, so no configuration file has it.
         class_info_file: accepted without effect: names of classes, used only for training.
     """
 
@@ -189,7 +189,7 @@ class MatchingFamily(FixedFamily):
         super().check(backend)
         self.check_floats()
         if not self.do_resize:
-            raise PresetError("`do_resize`: images are compared that are resized to one size")
+            raise PresetError("`do_resize` must be true: images must have the same size to be compared")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         images = self.normalized(self.prepared(data, backend), backend, None)
@@ -210,7 +210,7 @@ class MatchingFamily(FixedFamily):
 
     def joined_prompts(self, groups: Sequence[Sequence[Features]]) -> Values:
         if any(len(group) != 2 for group in groups):
-            raise ValueError("Images are compared two by two: in a list of two, or in a list of such lists")
+            raise ValueError("Pass pairs of images: a list of two images, or a list of such lists")
         return {PIXELS: np.stack([np.stack([image[PIXELS] for image in group]) for group in groups])}
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:

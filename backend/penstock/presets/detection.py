@@ -83,7 +83,7 @@ class RfDetrFamily(DetectionFamily):
         if not (self.do_resize and self.do_rescale) or self._pads_each:
             raise PresetError("RF-DETR is supported only where it resizes and rescales, and without a `pad_size`")
         if self.filter_of(backend) == "lanczos":
-            raise PresetError("`resample`: no preset resizes images of float by lanczos")
+            raise PresetError("`resample`: presets cannot resize float images with lanczos")
 
     def fuses_factor(self, backend: str) -> bool:
         return False

@@ -210,8 +210,8 @@ class ImageFamily(Family):
         divisor = self.divisor()
         if self.do_rescale and (1 / divisor != self.rescale_factor or float(np.float32(divisor)) != divisor):
             raise PresetError(
-                f"`rescale_factor`: without normalization by torchvision, only one over a number of single precision is "
-                f"followed. Got: {self.rescale_factor!r}"
+                f"`rescale_factor` must be the reciprocal of a float32 number, unless torchvision's arithmetic normalizes. "
+                f"Got: {self.rescale_factor!r}"
             )
 
     def filter_of(self, backend: str) -> str:
@@ -223,8 +223,8 @@ class ImageFamily(Family):
         names = _PIL_FILTERS if backend == "pil" else _TORCHVISION_FILTERS
         if self.resample not in names:
             raise PresetError(
-                f"`resample`: {backend} is not followed with the filter {_PIL_FILTERS.get(self.resample, self.resample)}. "
-                f"It is with {', '.join(names.values())}"
+                f"`resample`: the filter {_PIL_FILTERS.get(self.resample, self.resample)} is not supported with the backend {backend}. "
+                f"Supported are {', '.join(names.values())}"
             )
         return names[self.resample]
 

@@ -324,10 +324,10 @@ class RescaledFamily(FixedFamily):
         super().check(backend)
         if not (self.do_resize and self.do_rescale) or self.do_center_crop or self.do_pad:
             raise PresetError(
-                "Images of float are resized, and neither cropped nor padded: set `do_resize`, `do_rescale`"
+                "This class resizes float images, and neither crops nor pads them: set `do_resize` and `do_rescale` only"
             )
         if self.filter_of(backend) == "lanczos":
-            raise PresetError("`resample`: no preset resizes images of float by lanczos")
+            raise PresetError("`resample`: presets cannot resize float images with lanczos")
 
     def fuses_factor(self, backend: str) -> bool:
         return False
@@ -357,7 +357,7 @@ class DepthProFamily(FixedFamily):
         super().check(backend)
         self.check_floats()
         if self.do_resize and self.filter_of(backend) == "lanczos":
-            raise PresetError("`resample`: no preset resizes images of float by lanczos")
+            raise PresetError("`resample`: presets cannot resize float images with lanczos")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         floats = self.normalized(data, backend, None)

@@ -254,7 +254,7 @@ class FuyuFamily(FixedFamily):
 
     def joined_prompts(self, groups: Sequence[Sequence[Features]]) -> Values:
         if len({len(group) for group in groups}) > 1:
-            raise ValueError("Prompts of one call have as many images each")
+            raise ValueError("All prompts of a call must have the same number of images")
         return {
             "images": np.stack([np.stack([image[PIXELS] for image in group]) for group in groups]),
             **{name: np.stack([group[0][name] for group in groups]) for name in self.names[1:]},

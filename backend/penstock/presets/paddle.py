@@ -67,7 +67,7 @@ class TextDetectionFamily(ImageFamily):
         if not self.do_resize:
             raise PresetError("`do_resize`: PP-OCR's detectors are supported only where they resize")
         if self.filter_of(backend) == "lanczos":
-            raise PresetError("`resample`: no preset resizes images of float by lanczos")
+            raise PresetError("`resample`: presets cannot resize float images with lanczos")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         size, _ = fn.fitted_size(
@@ -119,7 +119,9 @@ class TextLineFamily(ImageFamily):
         if not (self.do_resize and self.do_pad):
             raise PresetError("`do_resize`, `do_pad`: PP-OCR's recognizers are supported only where both are set")
         if self.filter_of(backend) == "lanczos":
-            raise PresetError("`resample`: no preset resizes images of float, or without widening filters, by lanczos")
+            raise PresetError(
+                "`resample`: presets cannot resize float images, or resize without antialiasing, with lanczos"
+            )
         if self.pad_size["height"] < self.size["height"] or self.max_image_width < 1:
             raise PresetError("`pad_size` is not lower than `size`, and `max_image_width` is positive")
 

@@ -522,7 +522,7 @@ class NemotronOmniFamily(FloatFamily):
                 f"`max_num_patches` must be from `min_num_patches` to {max_patches}: else images would depend on others of a call"
             )
         if self.filter_of(backend) == "lanczos":
-            raise PresetError("`resample`: no preset resizes images of float by lanczos")
+            raise PresetError("`resample`: presets cannot resize float images with lanczos")
 
     @property
     def _bounds(self) -> SizeArguments:
@@ -565,7 +565,9 @@ class Glm5Family(PatchFamily):
         side = values["patch_size"] * values["merge_size"] * values["patch_expand_factor"]
         lowest, highest = (values[f"{bound}_image_tokens"] for bound in ("min", "max"))
         if not 1 <= lowest <= highest:
-            raise PresetError(f"`min_image_tokens` to `max_image_tokens`: got {lowest} to {highest}")
+            raise PresetError(
+                f"`min_image_tokens` must be at least 1, and at most `max_image_tokens`. Got: {lowest} and {highest}"
+            )
         return super().converted(
             {**values, "size": {"shortest_edge": lowest * side**2, "longest_edge": highest * side**2}}
         )

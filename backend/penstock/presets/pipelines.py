@@ -173,7 +173,7 @@ def sampled_frames(
     """
     family = read_configuration(configuration)
     if not isinstance(family, SampledFamily):
-        raise PresetError(f"The configuration is for {family.kind}, of which no frames are taken")
+        raise PresetError(f"The configuration is for {family.kind}, not for videos of which frames are sampled")
     if not family.do_sample_frames:
         return list(range(frames))
     if duration is None and rate:
@@ -206,7 +206,7 @@ def count_tokens(configuration: Configuration, sizes: Sequence[Sequence[int]], *
     if set(model) != set(family.tells_by):
         required = ", ".join(f"`{name}`" for name in family.tells_by) or "nothing"
         raise PresetError(
-            f"To count tokens, {required} of the model must be known. Got: {', '.join(model) or 'nothing'}"
+            f"To count tokens, pass these settings of the model: {required}. Got: {', '.join(model) or 'nothing'}"
         )
     return [family.tokens_of(size, model) for size in sizes]
 

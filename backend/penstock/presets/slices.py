@@ -76,7 +76,7 @@ class MiniCPMFamily(_SliceFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if not self.do_resize:
-            raise PresetError("`do_resize`: no preset of MiniCPM-V leaves images as large as they are")
+            raise PresetError("`do_resize` must be true: MiniCPM-V's presets always resize images")
 
     @property
     def _merged(self) -> int:
@@ -275,13 +275,13 @@ class Lfm2Family(_SliceFamily):
             if settings[key] <= 0:
                 raise PresetError(f"`{key}` must be positive. Got: {settings[key]}")
         if settings["min_tiles"] > settings["max_tiles"]:
-            raise PresetError(f"`min_tiles` to `max_tiles`: got {settings['min_tiles']} to {settings['max_tiles']}")
+            raise PresetError(f"`min_tiles` exceeds `max_tiles`: {settings['min_tiles']} and {settings['max_tiles']}")
         if (
             settings["tile_size"] % settings["encoder_patch_size"]
             or settings["tile_size"] == settings["encoder_patch_size"]
         ):
             raise PresetError(
-                f"`tile_size` is of several whole patches of {settings['encoder_patch_size']}. Got: {settings['tile_size']}"
+                f"`tile_size` must be several times the patch size, {settings['encoder_patch_size']}. Got: {settings['tile_size']}"
             )
         return settings
 
@@ -395,7 +395,7 @@ class Phi4Family(_SliceFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.filter_of(backend) == "lanczos":
-            raise PresetError("`resample`: no preset resizes images of float by lanczos")
+            raise PresetError("`resample`: presets cannot resize float images with lanczos")
 
     @property
     def _side(self) -> int:
@@ -498,7 +498,9 @@ class AriaFamily(_SliceFamily):
         canvases = settings["split_resolutions"]
         fits = isinstance(canvases, (list, tuple)) and canvases
         if not fits or not all(isinstance(each, (list, tuple)) and len(each) == 2 for each in canvases):
-            raise PresetError(f"`split_resolutions` are pairs of a height and a width. Got: {canvases!r}")
+            raise PresetError(
+                f"`split_resolutions` must be a list of pairs (height, width), not empty. Got: {canvases!r}"
+            )
         return settings
 
     @property

@@ -487,7 +487,7 @@ class CohereFamily(ParakeetFamily):
         longest = max(0.0, self.max_audio_clip_s - self.overlap_chunk_second)
         if len(sound) > longest * self.sampling_rate:
             raise ValueError(
-                f"Sounds of up to {longest:g} seconds are taken, which the class does not cut: cut it first"
+                f"The sound is longer than {longest:g} seconds: cut it first, as presets do not split sounds as the class does"
             )
         return super().units(sound, features)
 
@@ -543,7 +543,9 @@ class SampleFamily(RowFamily):
         super().check(backend)
         self.check_values(feature_size=1)
         if self.block < 1:
-            raise PresetError(f"Sounds are filled to multiples of a positive number. Got: {self.block}")
+            raise PresetError(
+                f"Sounds can be padded only to multiples of a positive number of samples. Got: {self.block}"
+            )
 
     def prepared(self, signal: DataNode) -> DataNode:
         """Return the sound with its values changed."""
@@ -1166,7 +1168,7 @@ class ChunkFamily(SecondsFamily):
     def lengthened(self, sound: np.ndarray) -> np.ndarray:
         if len(sound) > self.most:
             raise ValueError(
-                f"Sounds of up to {self.chunk_length} seconds are taken, and not cut into several: cut it first"
+                f"The sound is longer than {self.chunk_length} seconds: cut it first, as presets do not split sounds as the class does"
             )
         return sound
 

@@ -55,7 +55,7 @@ class _TileFamily(ImageFamily):
         super().check(backend)
         self.check_floats()
         if not self.do_resize:
-            raise PresetError("`do_resize`: no preset of tiles leaves images as large as they are")
+            raise PresetError("`do_resize` must be true: presets that cut tiles always resize images")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,9 @@ class AnyresFamily(_TileFamily):
         pinpoints = settings["image_grid_pinpoints"]
         fits = isinstance(pinpoints, (list, tuple)) and pinpoints
         if not fits or not all(isinstance(each, (list, tuple)) and len(each) == 2 for each in pinpoints):
-            raise PresetError(f"`image_grid_pinpoints` are pairs of a height and a width. Got: {pinpoints!r}")
+            raise PresetError(
+                f"`image_grid_pinpoints` must be a list of pairs (height, width), not empty. Got: {pinpoints!r}"
+            )
         return settings
 
     def check(self, backend: str) -> None:
@@ -177,7 +179,7 @@ class OnevisionFamily(AnyresFamily):
     def joined_prompts(self, groups: Sequence[Sequence[Features]]) -> Values:
         if len(groups) > 1 and max(map(len, groups)) > 1:
             raise PresetError(
-                "LLaVA-OneVision does not tile the images of a prompt with several, which presets do not support"
+                "Prompts with several images are not supported: LLaVA-OneVision does not tile their images, as presets do"
             )
         return super().joined_prompts(groups)
 
@@ -216,7 +218,7 @@ class GridFamily(_TileFamily):
         settings["size"] = size_of(settings["size"], True, "`size`", _SQUARE)
         if not 1 <= settings["min_patches"] <= settings["max_patches"]:
             raise PresetError(
-                f"`min_patches` to `max_patches`: got {settings['min_patches']} to {settings['max_patches']}"
+                f"`min_patches` must be from 1 to `max_patches`. Got: {settings['min_patches']} and {settings['max_patches']}"
             )
         return settings
 
@@ -492,7 +494,7 @@ class PerceptionFamily(ImageFamily):
         super().check(backend)
         self.check_floats()
         if not self.do_resize:
-            raise PresetError("`do_resize`: no preset of tiles leaves images as large as they are")
+            raise PresetError("`do_resize` must be true: presets that cut tiles always resize images")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         tile = [self.tile_size] * 2

@@ -231,7 +231,7 @@ def _smolvlm(family: SampledFamily, video: VideoLength) -> list[int]:
     frames, rate = video.frames, video.rate
     duration, last = video.duration, frames - 1
     if rate is None or rate <= 0 or not (duration and family.fps and family.num_frames):
-        raise ValueError("The frames a second and the duration of the video must be known, and `fps` and `num_frames`")
+        raise ValueError("The video's frame rate and duration, `fps` and `num_frames` are required")
     count = max(min(round(family.fps * duration), family.num_frames), 1)
     start, end = 0, last
     if duration - 2 * _SMOL_SKIPPED_SECONDS > family.num_frames * family.fps:
@@ -288,7 +288,7 @@ _MINICPM_STEP_SECONDS = 0.1
 def _minicpm(family: SampledFamily, video: VideoLength) -> list[int]:
     frames, rate, duration = video.frames, video.rate, video.duration
     if not (rate and duration):
-        raise ValueError("The frames a second and the duration of the video must be known")
+        raise ValueError("The video's frame rate and duration are required")
     if duration <= family.max_frames:
         return [int(second * rate) for second in range(math.ceil(duration))]
     times = [round(number * _MINICPM_STEP_SECONDS, 1) for number in range(int(duration / _MINICPM_STEP_SECONDS))]
@@ -1065,7 +1065,9 @@ class NemotronVideoFamily(SampledFamily, FloatFamily):
 
     def joined(self, images: Sequence[Features]) -> Values:
         if len({image[_PIXELS].shape for image in images}) > 1:
-            raise ValueError("Videos of one call have as many frames, and of one size when they are resized")
+            raise ValueError(
+                "All videos of a call must have the same number of frames, and the same size after resizing"
+            )
         counts = self.names[1]
         return {**super().joined(images), counts: [int(image[counts]) for image in images]}
 

@@ -244,7 +244,7 @@ class Argument:
             )
         if self.uniform and len(set(shapes)) > 1:
             raise RuntimeError(
-                f'Expected uniform shape for argument "{self.name}": all samples must have as many values, got shapes '
+                f'Expected uniform shape for argument "{self.name}": all samples must have equally many values, got shapes '
                 f"{', '.join(str(list(shape)) for shape in shapes)}"
             )
 

@@ -22,7 +22,7 @@ def opencv_reference(doc: str) -> Argument:
         "reference",
         "string",
         _DALI,
-        f"Whose arithmetic: `dali`, or `opencv`, computed by OpenCV itself, with a GPU's images on the host. {doc}",
+        f"The library whose results are computed: `dali`, or `opencv`, which OpenCV itself computes, for a GPU on the host. {doc}",
         choices=(_DALI, _OPENCV),
     )
 

@@ -165,7 +165,7 @@ class Fetcher:
         """
         addresses = self.resolve(host, port)
         if not addresses or not all(map(self.accepts_address, addresses)):
-            raise FetchError(f"{_shown(target)} is at an address inside a network")
+            raise FetchError(f"{_shown(target)} does not resolve to public addresses")
         problem: OSError | None = None
         for address in addresses:
             try:

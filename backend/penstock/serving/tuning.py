@@ -163,7 +163,7 @@ class Tuner:
             self._control.load(self._model)
             read = ServingSettings.of(self._control.configuration(self._model) or {})
             if read != settings:
-                raise ConfigurationError(f"of {settings}, written into '{config}', the server reads {read}")
+                raise ConfigurationError(f"{settings} was written into '{config}', but the server reads {read}")
         except Exception:
             _replace_file(config, text)
             raise

@@ -69,7 +69,7 @@ class Cache:
     def __init__(self, folder: str | os.PathLike[str], max_bytes: int = 16 << 30, check_after: float = 60.0) -> None:
         if max_bytes < 1 or check_after < 0:
             raise ValueError(
-                f"A cache needs room and a time of at least 0, got max_bytes={max_bytes}, check_after={check_after}"
+                f"`max_bytes` must be positive, and `check_after` at least 0, got {max_bytes} and {check_after}"
             )
         self.folder = Path(folder).absolute()
         self.max_bytes = max_bytes

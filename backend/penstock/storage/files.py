@@ -121,7 +121,7 @@ class Files:
         return _store(path).size(path)
 
     def open(self, path: str) -> BinaryIO:
-        """Return a file opened for random access; of a remote one, only the ranges that are read are fetched."""
+        """Return a file opened for random access; for a remote file, only the ranges that are read are fetched."""
         path = self.path(path)
         return _store(path).open_file(path)
 

@@ -320,7 +320,7 @@ def _mutate_jpeg2k(rng: Random, data: bytearray) -> None:
         chunks.append((position, position + 4, min(position + 2 + size, len(data))))
         position += 2 + size
         if marker == 0x90:
-            # After the header of a tile-part: its data begin with the marker SOD.
+            # Skip the rest of this tile-part, its header and its data: continue at the next marker SOT.
             following = data.find(b"\xff\x90", position)
             position = following if following >= 0 else len(data)
     if chunks and rng.random() < 0.35:

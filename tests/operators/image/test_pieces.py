@@ -526,11 +526,21 @@ def test_all_rules_are_tried() -> None:
 @pytest.mark.parametrize(
     ("rule", "size", "arguments", "told"),
     [
-        ("qwen2-vl", (1, 201), {"factor": 28, "least": 3136, "most": 10**6}, "as 1 to 201: up to 200 is taken"),
+        (
+            "qwen2-vl",
+            (1, 201),
+            {"factor": 28, "least": 3136, "most": 10**6},
+            "an aspect ratio of 201: the maximum is 200",
+        ),
         ("qwen2-vl", (0, 5), {"factor": 28, "least": 3136, "most": 10**6}, "has no pixel"),
         ("qwen3-vl-video", (9, 9), {"factor": 28, "most": 10**7}, "at least 2 frames"),
-        ("gemma4", (100, 100), {"factor": 64, "most": 9, "tile": (16, 16)}, "nothing would be left: 0 x 0 pixels"),
-        ("longest", (1, 500), {"most": 100}, "nothing would be left: 100 x 0 pixels"),
+        (
+            "gemma4",
+            (100, 100),
+            {"factor": 64, "most": 9, "tile": (16, 16)},
+            "would be resized to nothing: 0 x 0 pixels",
+        ),
+        ("longest", (1, 500), {"most": 100}, "would be resized to nothing: 100 x 0 pixels"),
     ],
 )
 def test_sizes_that_are_refused(rule: str, size: tuple[int, int], arguments: dict[str, Any], told: str) -> None:

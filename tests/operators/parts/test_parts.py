@@ -225,7 +225,7 @@ def test_counts_of_other_parts_are_refused() -> None:
         return fn.collect(crops, counts=others)
 
     pipeline = built(define)
-    with pytest.raises(OperatorError, match="they are of different operators"):
+    with pytest.raises(OperatorError, match="were they returned by different operators"):
         pipeline.run(images=IMAGES, boxes=BOXES)
     pipeline.close()
 

@@ -172,7 +172,7 @@ def test_counts_of_other_parts_are_refused() -> None:
         return fn.collect(crops, counts=fn.cut_tiles(source(device, "others"), tile=[8, 8])[2])
 
     pipeline = built(define, "gpu")
-    with pytest.raises(OperatorError, match="they are of different operators"):
+    with pytest.raises(OperatorError, match="were they returned by different operators"):
         pipeline.run(images=pictures(), others=pictures(), boxes=TRIMMED)
     pipeline.close()
 

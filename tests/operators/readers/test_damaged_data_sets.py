@@ -136,7 +136,10 @@ def test_sky(tmp_path: Path) -> None:
 
 
 def _annotations(folder: Path, **changes: Any) -> dict[str, str]:
-    """Return the arguments of a data set of one image with one object; ``changes`` replace fields of the image or the object."""
+    """Write a COCO data set of one image with one object, and return the reader's arguments for it.
+
+    ``changes`` replace fields of the image or the object.
+    """
     (folder / "a.jpg").write_bytes(b"a")
     image = {"id": 1, "file_name": "a.jpg", "height": 20, "width": 30}
     thing = {"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "segmentation": [[1, 1, 5, 1, 5, 5]]}

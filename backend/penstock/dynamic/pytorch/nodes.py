@@ -59,7 +59,7 @@ class Reader(torchdata.nodes.BaseNode):  # type: ignore[misc]  # it has no types
     def next(self) -> dict[str, Tensor | Batch]:
         """Return the next step; raise RuntimeError if :meth:`reset` was not called."""
         if self._epoch is None:
-            raise RuntimeError("A node begins with `reset`, which was not called")
+            raise RuntimeError("Call `reset` before the first `next`")
         return dict(zip(self._names, next(self._epoch)))
 
     def reset(self, initial_state: dict[str, object] | None = None) -> None:

@@ -189,12 +189,12 @@ def _nearest(output: int, singles: np.ndarray, wholes: np.ndarray) -> np.int64:
 def read_span(
     singles: np.ndarray, wholes: np.ndarray, kind: int, is_width: bool, first: int, count: int
 ) -> tuple[np.int64, np.int64]:
-    """Return the first input position that a range of output positions depends on, and the one after the last.
+    """Return the range of input positions, end exclusive, that a range of output positions depends on.
 
     Args:
-        singles, wholes: the description of the axis's pass.
-        kind: its filter.
-        is_width: whether it is the last axis.
+        singles, wholes: the axis's rows of the arrays that :func:`fill_passes` filled.
+        kind: the axis's filter.
+        is_width: whether the axis is the last one.
         first, count: the first output position, and the number of positions, at least one.
     """
     low, high, last = wholes[LOW], wholes[HIGH], first + count - 1

@@ -227,8 +227,8 @@ def rounded_product(_context: TypingContext, values: vector_types.IntVector, fac
 
 @intrinsic
 def weighted_pairs(_context: TypingContext, values: vector_types.IntVector, factors: types.Integer) -> Intrinsic:
-    """Return ``values[2 * i] * factor + values[2 * i + 1] * other`` of 16 lanes of int16, as int32; ``factors`` is the
-    :func:`pair_of` the two factors.
+    """Return ``values[2 * i] * first + values[2 * i + 1] * second`` as int32; ``values`` has 16 lanes of int16, and ``factors``
+    is ``pair_of(first, second)``.
     """
     vector = vector_types.IntVector(values.lanes // 2, 32)
 
@@ -450,11 +450,11 @@ def store_transposed(
         places = [element_pointer(context, builder, array, args[0], args[k]) for k in (1, 3)]
         strides = args[2], args[4]
         vectors = [builder.extract_value(args[5], (i, 0)) for i in range(8)]
-        # Columns i and i + 4 together; then the bytes of the first four columns in turns, and those of the last four.
+        # Each vector gets columns i and i + 4; then the bytes of the first four columns are interleaved, and those of the last four.
         saturated = [_saturated(context, builder, *pair) for pair in zip(vectors[:4], vectors[4:])]
         turned = _rotated(builder, saturated, low, [lane + 8 for lane in low])
         words = ir.VectorType(llvm.INT32, GROUP // 2)
-        # Rows 0 to 3, and 4 to 7, of the first four columns, then of the last.
+        # Four vectors: rows 0 to 3 and rows 4 to 7 of columns 0 to 3, then the same rows of columns 4 to 7.
         fours = [builder.bitcast(vector, words) for vector in turned]
         lanes = [x + k for start in (0, 4) for x in (start, start + 1) for k in (0, words.count)]
         for left, right in zip(fours[:2], fours[2:]):

@@ -39,7 +39,10 @@ class FrameSignal(Operator):
         arguments=(
             Argument("frame_length", "int32", None, "Length of a frame, in samples.", required=True, example=400),
             Argument(
-                "step", "int32", None, "From one frame's begin to the next, in samples; by default `frame_length`."
+                "step",
+                "int32",
+                None,
+                "Distance between the starts of two frames, in samples; by default `frame_length`.",
             ),
             Argument("pad_begin", "int32", 0, "How many values to fill in before the signal."),
             Argument("pad_end", "bool", True, "Fill up the last frame; otherwise, drop it unless it is complete."),

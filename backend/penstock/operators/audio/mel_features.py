@@ -41,7 +41,7 @@ class MelFeatures(Operator[np.ndarray]):
                 False,
                 "Centre windows at multiples of the step, instead of starting them there.",
             ),
-            Argument("floor", "float", 1e-10, "The least energy of which a logarithm is taken."),
+            Argument("floor", "float", 1e-10, "The smallest energy whose logarithm is computed; see `floor_added`."),
             Argument(
                 "floor_added", "bool", False, "Add the floor to each energy, instead of raising lower ones to it."
             ),
@@ -69,7 +69,9 @@ class MelFeatures(Operator[np.ndarray]):
                 "`double`; `mixed`: double, with the spectrum rounded to single precision; `single`: single up to the bands.",
                 choices=_PRECISIONS,
             ),
-            Argument("preemphasis", "float", 0.0, "The part of the sample before that is subtracted.", example=0.97),
+            Argument(
+                "preemphasis", "float", 0.0, "The fraction of the preceding sample that is subtracted.", example=0.97
+            ),
             Argument("reflect_padding", "bool", True, "Extend centred windows by reflection; otherwise by zeros."),
             Argument("remove_offset", "bool", False, "Subtract each window's mean first."),
             Argument("sample_rate", "float", 16000.0, "Sample rate of the signal, in Hz.", example=44100.0),

@@ -63,7 +63,7 @@ class MelFilterBank(Operator[int, WeightedSums, SumPlans]):
                 "reference",
                 "string",
                 "dali",
-                "Whose bands: `dali`: with edges in single precision; `librosa`: in double precision, as Whisper's, too.",
+                "The library whose bands are used: `dali` (edges in single precision) or `librosa` (double precision; also Whisper's).",
                 choices=("dali", "librosa"),
             ),
             Argument("sample_rate", "float", 44100.0, "Sample rate of the signal, in Hz."),

@@ -34,12 +34,17 @@ class Standardize(Operator):
         devices=("cpu",),
         inputs=(Input("input", doc="Data of float, of any shape, not empty.", example=signals),),
         arguments=(
-            Argument("axis", "int32", None, "Along which axis; by default, of all elements together.", example=0),
+            Argument(
+                "axis", "int32", None, "The axis to standardize along; by default, all elements together.", example=0
+            ),
             Argument("ddof", "int32", 0, "Subtracted from the number of elements by which the variance is divided."),
             Argument("epsilon", "float", 1e-7, "Added to the variance, so that silence stays finite."),
             Argument("of_deviation", "bool", False, "Add epsilon to the deviation instead of the variance."),
             Argument(
-                "recentred", "bool", False, "Take the variance after the mean is subtracted, whose roundings differ."
+                "recentred",
+                "bool",
+                False,
+                "Compute the variance from values whose mean is subtracted first; it rounds differently.",
             ),
         ),
         equivalents=(Equivalent("numpy.var"),),

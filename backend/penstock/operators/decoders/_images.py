@@ -93,7 +93,7 @@ DECODER_ARGUMENTS = (
         "float",
         0.65,
         "The share of a batch's JPEGs for the GPU's JPEG engine, from 0 to 1 (`mixed`); below 1, adapted to what is fastest. "
-        "Unless it is given, our own kernels decode large JPEGs, and all if chroma is smooth; the engine decodes the others.",
+        "Unless it is set, our own kernels decode JPEGs for batch sizes of 8 or more, and with `jpeg_fancy_upsampling`.",
     ),
     Argument(
         "hybrid_huffman_threshold",

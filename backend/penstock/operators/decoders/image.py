@@ -51,7 +51,7 @@ class Image(ImageDecoder):
             Example({"output_type": GRAY}, (photo_files,)),
         ),
         equivalents=(
-            Equivalent("PIL.Image.open", "It turns no image upright."),
+            Equivalent("PIL.Image.open", "It does not rotate images as their EXIF data says."),
             Equivalent("cv2.imdecode", "It gives BGR."),
             Equivalent("torchvision.io.decode_image", "It gives CHW."),
         ),

@@ -43,9 +43,9 @@ _COLOURS = 3
 class OnWhite(ImageDecoder):
     """Decodes images to RGB as Pillow does, and puts transparent ones (PNG, WebP, GIF, TIFF) on a white background.
 
-    When they are called with Pillow images, image processors of `transformers` show transparent ones as a browser does on a
-    white page. `load_image` of `transformers`, and programs that call `Image.open(file).convert("RGB")`, keep the
-    colours that a file stores for transparent pixels: `drop_alpha=True`. CMYK, and images of 16 bits, become RGB as Pillow
+    Image processors of `transformers` put transparent Pillow images on white, as a browser does on a white page. `load_image`
+    of `transformers`, and programs that call `Image.open(file).convert("RGB")`, keep the colours that a file stores for
+    transparent pixels; `drop_alpha=True` does the same. CMYK, and images of 16 bits, become RGB as Pillow
     converts them; gray values of 16 bits above 255 become 255.
 
     On the device ``mixed``, pixels are the same. The GPU decodes most JPEGs (baseline, upright); the CPU decodes the

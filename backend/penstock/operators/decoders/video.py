@@ -84,8 +84,8 @@ class VideoDecoder(Operator[_Opened, _Request]):
                 "enable_audio",
                 "bool",
                 False,
-                "Return also what is heard from the first of the frames to the end of the last: float32 of shape (time, "
-                "channels), from -1 to 1, and its rate in Hz. Without sound: of shape (0, 1), and 0. Not in DALI.",
+                "Also return the sound from the start of the first frame to the end of the last: float32 of shape (time, "
+                "channels), from -1 to 1, and its rate in Hz. Without a sound track: shape (0, 1), and rate 0. Not in DALI.",
             ),
             Argument(
                 "end_frame",
@@ -101,8 +101,8 @@ class VideoDecoder(Operator[_Opened, _Request]):
                 "fps",
                 "float",
                 0.0,
-                "Frames per second: frames are repeated and left out, as their times tell; the other arguments count "
-                "the frames that this yields. 0: as recorded. Not in DALI.",
+                "Frames per second: frames are repeated or dropped according to their times; the other arguments count "
+                "the resulting frames. 0: as recorded. Not in DALI.",
                 tensor=True,
                 example=15.0,
             ),

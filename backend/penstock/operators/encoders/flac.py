@@ -20,7 +20,7 @@ from penstock.operators.postprocessing._rows import Rows, Tables
 from penstock.schema import Argument, Equivalent, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import SOUNDFILE
 
-# The bits of a value, those of its type in numpy, and libsndfile's name.
+# Bits per value in the file, bits of the numpy type that holds it, and libsndfile's name of the encoding.
 _ENCODINGS = {"int16": (16, 16, "PCM_16"), "int24": (24, 32, "PCM_24")}
 _integers = ThreadBuffers()
 

@@ -1,4 +1,4 @@
-"""Casts as stages of the core."""
+"""Type conversions that run as stages of a chain of the compiled core."""
 
 from __future__ import annotations
 

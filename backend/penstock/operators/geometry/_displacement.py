@@ -10,14 +10,17 @@ from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Works
 INPUTS = (Input("input", ("HWC",), doc="Images of uint8 or float."),)
 ARGUMENTS = (
     Argument(
-        "fill_value", "float", 0.0, "Value of pixels outside the input; bytes lose its fraction, and wrap around."
+        "fill_value",
+        "float",
+        0.0,
+        "Value of pixels outside the input; for uint8, its fraction is dropped, and it wraps around.",
     ),
     Argument("interp_type", "DALIInterpType", INTERP_NN, "INTERP_NN or INTERP_LINEAR."),
     Argument(
         "mask",
         "int32",
         1,
-        "Computed in the graph, 0 leaves a sample unchanged. A constant has no effect.",
+        "0 leaves a sample unchanged if it is computed in the graph; a constant has no effect.",
         tensor=True,
     ),
 )

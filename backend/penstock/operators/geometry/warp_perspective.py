@@ -26,7 +26,7 @@ from penstock.schema.references import follows_opencv, opencv_reference
 
 _TAPS = {INTERP_NN: 1, INTERP_LINEAR: 2, INTERP_CUBIC: 4}
 _TYPES = (UINT8, INT16, UINT16, FLOAT)
-# OpenCV reflects a far position once for each image extent between it and the image, which takes time.
+# OpenCV reflects a position repeatedly until it lies in the image, once per image extent; far positions take long.
 _MAX_REFLECTIONS = 100
 
 
@@ -97,12 +97,12 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
                 "pixel_origin",
                 "string",
                 "corner",
-                "The origin of pixel (0, 0): `corner`, or `center` as in OpenCV, and with it as `reference`.",
+                "The origin of pixel (0, 0): `corner`, or `center` as in OpenCV; with `reference='opencv'`, always `center`.",
                 choices=("corner", "center"),
             ),
             opencv_reference(
                 "`cv2.warpPerspective`. Where borders are reflected, the output must not reach farther beyond the image than 100 times "
-                "its extents, which OpenCV would take long for."
+                "its extents, because OpenCV would take long."
             ),
             Argument(
                 "size",

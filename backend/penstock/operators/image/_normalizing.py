@@ -20,7 +20,7 @@ NORMALIZING_ARGUMENTS = (
         "reference",
         "string",
         "torchvision",
-        "Whose arithmetic. `torchvision`: in single precision, with mean and deviation multiplied by the divisor. `numpy`: "
+        "The order of operations. `torchvision`: in single precision, with mean and deviation multiplied by the divisor. `numpy`: "
         "divided in double precision, then normalized in single. `bfloat16`: divided, then normalized, each result rounded "
         "to that type. `to_dtype`, `to_tensor`: multiplied with the divisor's reciprocal, or divided by it, then "
         "normalized, all in single precision, as torchvision's `ToDtype` or `ToTensor` and `Normalize`.",

@@ -42,8 +42,8 @@ REFERENCE_ARGUMENTS = (
         "as_floats",
         "bool",
         False,
-        "With `torchvision`: resize images of uint8 as those of float are, and round the result, halves to even. What becomes "
-        "of bytes is rounded after each axis.",
+        "With `torchvision`: resize uint8 images as float images, and round the result, halves to even. Otherwise, uint8 "
+        "values are rounded after each axis.",
         exempt="It needs a reference.",
     ),
     Argument(
@@ -58,15 +58,15 @@ REFERENCE_ARGUMENTS = (
         "reducing_gap",
         "float",
         0.0,
-        "With `pil`: images are first reduced by whole factors, as far as the filter then shrinks them at least so many "
-        "times; 0: they are not.",
+        "With `pil`: images are first reduced by whole factors, so that at least this factor is left for the filter; "
+        "0: they are not.",
         exempt="It needs a reference.",
     ),
     Argument(
         "reference",
         "string",
         _DALI,
-        "Whose arithmetic: `dali`, or, with exactly the same results, `pil` (`Image.resize`), `torchvision` "
+        "The library whose results are computed, bit for bit: `dali`, `pil` (`Image.resize`), `torchvision` "
         "(`transforms.v2.Resize` of tensors) or `opencv` (`cv2.resize`). Images are of uint8, with `torchvision` also of "
         "float, with `opencv` of any type.",
         choices=(_DALI, *FILTER_NAMES),

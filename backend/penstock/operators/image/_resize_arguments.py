@@ -30,14 +30,14 @@ SIZE_ARGUMENTS = (
         "max_size",
         "float[]",
         None,
-        "The most that each axis may have: one value, or one for each axis (D, H, W order).",
+        "The maximum extent of each axis: one value, or one for each axis (D, H, W order).",
         example=[13.0],
     ),
     Argument(
         "mode",
         "string",
         "default",
-        "How sizes that are not given follow: `default` (same scale as those given), `stretch` (unchanged), "
+        "How missing extents are derived: `default` (the scale of the others), `stretch` (unchanged), "
         "`not_larger` (fits inside), `not_smaller` (covers).",
         choices=("default", "stretch", "not_larger", "not_smaller"),
     ),

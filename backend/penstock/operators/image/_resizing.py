@@ -23,7 +23,7 @@ _MODES_OF_SIZES = {"resize_shorter": "not_smaller", "resize_longer": "not_larger
 
 
 class SizeRules(NamedTuple):
-    """The rules for resizing all images of all batches, as compiled code takes them.
+    """The rules by which all images are resized, in the form that compiled code accepts.
 
     Attributes:
         requested, mode, most, region, relative, subpixel, alignment: as for :func:`kernels.resize_shapes.plan_axes`.

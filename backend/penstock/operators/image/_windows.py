@@ -48,8 +48,8 @@ CROP_ARGUMENTS = (
         "rounding",
         "string",
         "round",
-        "How the window's start is made an integer: `round` (half away from zero), `truncate`, `floor`, or as by "
-        "`torchvision`: half to even, and of windows larger than the image down.",
+        "How the window's start is made an integer: `round` (half away from zero), `truncate`, `floor`, or "
+        "`torchvision` (half to even, or down for windows larger than the image).",
         choices=windows.ROUNDINGS,
     ),
 )
@@ -58,7 +58,7 @@ _FILL_ARGUMENTS = (
         "fill_values",
         "float[]",
         [0.0],
-        'What pixels outside of the input are, with out_of_bounds_policy="pad": one value, or one for each channel.',
+        'Value of pixels outside the input, with out_of_bounds_policy="pad": one, or one for each channel.',
     ),
     Argument(
         "image_type", "DALIImageType", None, "Colour space of the input.", deprecated=Deprecation("0.24", removed=True)

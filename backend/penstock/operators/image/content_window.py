@@ -29,9 +29,7 @@ class ContentWindow(Operator):
         name="ContentWindow",
         devices=("cpu",),
         inputs=(Input("images", ("HWC",), doc="Images of uint8, of three channels."),),
-        arguments=(
-            Argument("threshold", "int32", 200, "Brighter pixels, and those that are as bright, are the margin."),
-        ),
+        arguments=(Argument("threshold", "int32", 200, "Pixels that are at least this bright are the margin."),),
         outputs=2,
         exempt={"sequences": "each frame of a video would have another size"},
         examples=(Example({"threshold": 100}),),
@@ -50,7 +48,9 @@ class ContentWindow(Operator):
     def infer(self, sample: Sample) -> list[tuple[int, ...]]:
         shape = sample.shapes[0]
         if shape[2] != len(_WEIGHTS) or 0 in shape:
-            raise ValueError(f"Images have {len(_WEIGHTS)} channels, and pixels. Got the shape {tuple(shape)}")
+            raise ValueError(
+                f"Images must have {len(_WEIGHTS)} channels, and must not be empty. Got the shape {tuple(shape)}"
+            )
         return [(2,), (2,)]
 
     def compute(self, sample: Sample) -> None:

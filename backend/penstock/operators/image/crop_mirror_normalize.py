@@ -94,8 +94,8 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         equivalents=(
             Equivalent(
                 "torchvision.transforms.v2.Normalize",
-                "Of its three steps the last one, on images from 0 to 1: mean and deviation are 255 times as "
-                "large here.",
+                "It only normalizes, and images are from 0 to 1; for bytes, mean and deviation are 255 times as large "
+                "here.",
             ),
         ),
     )

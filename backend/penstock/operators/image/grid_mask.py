@@ -24,7 +24,7 @@ class GridMask(Operator[None, Grid]):
         name="GridMask",
         inputs=(Input("input", doc="Images of three dimensions: height, width and channels."),),
         arguments=(
-            Argument("angle", "float", 0.0, "Of the grid, in radians.", tensor=True),
+            Argument("angle", "float", 0.0, "Angle of the grid, in radians.", tensor=True),
             Argument("ratio", "float", 0.5, "Side of the erased squares, as a fraction of the tile.", tensor=True),
             Argument("shift_x", "float", 0.0, "Start of the grid along its x axis, in pixels.", tensor=True),
             Argument("shift_y", "float", 0.0, "Start of the grid along its y axis, in pixels.", tensor=True),

@@ -112,7 +112,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
                 example=0.0,
             ),
             Argument(
-                "length", "int32", 0, "So many tiles are returned, the last ones of zeros; 0: as many as there are."
+                "length", "int32", 0, "Number of tiles to return; missing ones are zeros; 0: as many as there are."
             ),
             *NORMALIZING_ARGUMENTS,
             Argument("tile", "int32[]", None, "Height and width of a tile.", required=True, example=[8, 8]),

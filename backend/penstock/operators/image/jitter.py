@@ -29,7 +29,7 @@ class Jitter(RandomOperator[None, int]):
                 "mask",
                 "int32",
                 1,
-                "Computed in the graph, 0 leaves a sample unchanged. A constant has no effect.",
+                "0 leaves a sample unchanged if it is computed in the graph; a constant has no effect.",
                 tensor=True,
             ),
             Argument("nDegree", "int32", 2, "Twice the largest displacement, in pixels."),

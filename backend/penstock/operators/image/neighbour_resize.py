@@ -43,7 +43,7 @@ class NeighbourResize(Operator[None, tuple[int, int]]):
         size = [int(extent) for extent in sample["size"]]
         if len(size) != 2 or min(size) < 1 or min(height, width) < 1:
             raise ValueError(
-                f"`size` has a positive height and width, and images have pixels. Got: {size}, {height}, {width}"
+                f"`size` must be a positive height and width, and images must not be empty. Got: {size}, {height}, {width}"
             )
         sample.plan = size[0], size[1]
         return (*sample.plan, channels)

@@ -60,7 +60,7 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
                 "fill_value",
                 "float",
                 0.0,
-                "Value of the new elements; integers lose its fraction, and wrap around.",
+                "Value of the new elements; for integer types, its fraction is dropped, and it wraps around.",
                 tensor=True,
                 zero_dimensional=True,
             ),

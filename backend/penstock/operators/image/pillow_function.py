@@ -157,7 +157,7 @@ class PillowFunction(Operator):
         ),
         arguments=(
             Argument("arguments", "float[]", [], "Its arguments, in order.", example=[1.5]),
-            Argument("fill", "float[]", [0.0], "Of warps and `pad`: one value, or one for each channel."),
+            Argument("fill", "float[]", [0.0], "Fill value of warps and `pad`: one, or one for each channel."),
             Argument(
                 "function",
                 "string",

@@ -43,7 +43,7 @@ class PooledPatches(Operator):
                 "margins",
                 "int32[]",
                 [0, 0],
-                "Patches at the begin and at the end of a crop that belong to its neighbour, if there is one.",
+                "Patches at the start and at the end of a crop that belong to its neighbour, if there is one.",
             ),
             Argument("patch", "int32", None, "Side of a patch in pixels.", required=True, example=2),
             Argument("pool", "int32[]", [1, 1], "Rows and columns of patches that become one token."),

@@ -30,7 +30,7 @@ class RandomResizedCrop(RandomOperator[Spatial, ResamplePlan, ResamplePlans], Re
         inputs=(Input("input", IMAGE_LAYOUTS, doc="Images of uint8, int16, uint16 or float."),),
         arguments=(
             *FILTER_ARGUMENTS,
-            Argument("num_attempts", "int32", 10, "Windows that are drawn at most until one fits into the image."),
+            Argument("num_attempts", "int32", 10, "The largest number of windows to draw until one fits the image."),
             Argument("random_area", "float[]", DEFAULT_AREA, "Range of the window's area as a part of the image's."),
             Argument("random_aspect_ratio", "float[]", DEFAULT_ASPECT_RATIO, "Range of the window's width / height."),
             Argument(

@@ -43,7 +43,8 @@ class RescaleNormalize(ChainOperator):
         shown=(on_photo(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225], output_layout="HWC"),),
         equivalents=(
             Equivalent(
-                "torchvision.transforms.v2.Normalize", "Of uint8 as it is, with mean and deviation 255 times as large."
+                "torchvision.transforms.v2.Normalize",
+                "On values from 0 to 255, with mean and deviation 255 times as large.",
             ),
         ),
     )

@@ -46,13 +46,13 @@ class Slice(WindowOperator[None]):
         arguments=(
             *EXTENDING_POLICY_ARGUMENTS,
             Argument(
-                "axes", "int32[]", [1, 0], "Indices of the dimensions that the other arguments speak of.", tensor=True
+                "axes", "int32[]", [1, 0], "Indices of the dimensions that the other arguments apply to.", tensor=True
             ),
             Argument(
                 "axis_names",
                 "layout",
                 "WH",
-                "Letters of the dimensions that the other arguments speak of, as in the layout.",
+                "Letters of the dimensions that the other arguments apply to, as in the layout.",
             ),
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
             Argument("end", "int32[]", None, "End of the slice in samples.", tensor=True),

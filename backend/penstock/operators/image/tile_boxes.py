@@ -38,7 +38,7 @@ class TileBoxes(Operator):
                 "spread",
                 "bool",
                 False,
-                "Give all tiles the whole size, and spread them evenly: neighbours overlap by the same number of pixels, cut off.",
+                "Give all tiles the whole size, and spread them evenly: overlaps are equal, with starts rounded down.",
             ),
             Argument(
                 "tile",

@@ -15,7 +15,7 @@ from penstock.schema.networks import Network, NetworkTensor
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.tensor import check_layout
 
-INPUT = Input("input", doc="What the network takes: one input of the operator for each of the network's, in its order.")
+INPUT = Input("input", doc="The network's inputs, in its order, one batch for each.")
 ARGUMENTS = (
     Argument("input_names", "string[]", None, "The network's inputs, in the order of the operator's.", example=["x"]),
     Argument(

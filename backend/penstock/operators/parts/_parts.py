@@ -68,7 +68,7 @@ def ranges_by_sample(parts: TensorList, counts: Sequence[int]) -> list[range]:
     """
     if sum(counts) != len(parts):
         raise RuntimeError(
-            f"`counts` tells of {sum(counts)} parts, and the input has {len(parts)}: they are of different operators"
+            f"`counts` adds up to {sum(counts)} parts, but the input has {len(parts)}: were they returned by different operators?"
         )
     ends = np.cumsum(counts).tolist()
     return [range(end - count, end) for end, count in zip(ends, counts)]

@@ -61,7 +61,7 @@ class CropBoxes(Operator):
                 "fill_values",
                 "float[]",
                 [0.0],
-                'What pixels outside of the image are, with out_of_bounds_policy="pad": one value, or one for each channel.',
+                'Value of pixels outside the image, with out_of_bounds_policy="pad": one, or one for each channel.',
             ),
             Argument("normalized", "bool", False, "Boxes are in fractions of the image's width and height."),
             Argument(

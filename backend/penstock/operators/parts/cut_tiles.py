@@ -36,9 +36,9 @@ class CutTiles(Operator):
                 "none.",
                 choices=_EDGES,
             ),
-            Argument("fill_value", "float", 0.0, "What pixels outside of the image are."),
+            Argument("fill_value", "float", 0.0, "Value of pixels outside the image."),
             Argument(
-                "stride", "int32[]", None, "From one tile to the next: down, right; by default the tile's extents."
+                "stride", "int32[]", None, "Distance to the next tile: down, right; by default the tile's extents."
             ),
             Argument("tile", "int32[]", None, "Extents of a tile: height, width.", required=True, example=[8, 8]),
         ),

@@ -114,7 +114,7 @@ class PerspectiveCrops(Operator):
                 "rotate_tall",
                 "float",
                 0.0,
-                "Crops that are at least so many times as high as wide are turned counterclockwise by 90 degrees; 0: none.",
+                "Crops at least this many times as high as wide are rotated counterclockwise by 90 degrees; 0: none.",
             ),
             Argument(
                 "size", "int32[]", None, "Height and width of all crops; by default each has its own.", example=[8, 32]

@@ -97,10 +97,14 @@ class DecodeBoxes(RowsOperator):
             ),
             Argument("means", "float[]", [0.0] * 4, "Of `anchors`: added to the offsets of x, y, width, height."),
             Argument(
-                "scale", "float[]", [1.0], "What boxes are multiplied by: one number, or those of x and y.", tensor=True
+                "scale", "float[]", [1.0], "Factor of the boxes: one number, or one each for x and y.", tensor=True
             ),
             Argument(
-                "shift", "float[]", [0.0], "What is subtracted before: one number, or those of x and y.", tensor=True
+                "shift",
+                "float[]",
+                [0.0],
+                "Subtracted before `scale` is applied: one number, or one each for x and y.",
+                tensor=True,
             ),
             Argument(
                 "size",

@@ -70,7 +70,7 @@ class DrawBoxes(Operator):
                 "A colour, or several in one list: a value from 0 to 255 for each channel.",
                 example=[255, 0, 0, 0, 160, 255],
             ),
-            Argument("thickness", "int32", 2, "Of lines, in pixels."),
+            Argument("thickness", "int32", 2, "Thickness of the lines, in pixels."),
         ),
         examples=(Example(), Example({"thickness": 1})),
         shown=(

@@ -66,7 +66,7 @@ class FindContours(RowsOperator):
                 "max_contours",
                 "int32",
                 0,
-                "Only so many polygons, in the order in which they are found; 0: all.",
+                "The largest number of polygons, in the order in which they are found; 0: all.",
                 example=1,
             ),
             Argument(

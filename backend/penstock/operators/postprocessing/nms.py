@@ -83,7 +83,7 @@ class NMS(RowsOperator):
             Input("boxes", doc="FLOAT or FLOAT16, of shape (boxes, 4).", example=_overlapping_boxes),
             Input(
                 "scores",
-                doc="FLOAT or FLOAT16, of shape (boxes,), or (boxes, classes): then each class has a box of its own.",
+                doc="FLOAT or FLOAT16, of shape (boxes,), or (boxes, classes): then each box is a candidate for each class.",
                 example=lambda layout: _scores_of(),
             ),
             Input(
@@ -116,7 +116,7 @@ class NMS(RowsOperator):
                 "max_candidates",
                 "int32",
                 0,
-                "Of each class (with `class_wise=False`, of all), only so many boxes with the highest scores are considered; 0: all.",
+                "Of each class (with `class_wise=False`, of all), only this many boxes with the highest scores are considered; 0: all.",
                 example=3,
             ),
             Argument(

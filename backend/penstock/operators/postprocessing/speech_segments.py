@@ -72,7 +72,7 @@ class SpeechSegments(RowsOperator):
                 "Below this probability, speech ends; by default 0.15 below the `threshold`, and at least 0.01.",
                 example=0.3,
             ),
-            Argument("frame_step", "int32", 512, "From one frame to the next, in samples."),
+            Argument("frame_step", "int32", 512, "Distance between the starts of two frames, in samples."),
             Argument(
                 "length",
                 "int32",
@@ -87,10 +87,8 @@ class SpeechSegments(RowsOperator):
             Argument("max_speech_seconds", "float", 0.0, "The longest segment; 0: any length.", example=1.0),
             Argument("min_silence_ms", "float", 100.0, "The shortest pause that ends a segment."),
             Argument("min_speech_ms", "float", 250.0, "Segments must be longer than this."),
-            Argument(
-                "min_split_silence_ms", "float", 98.0, "Where long segments are split, a pause is longer than this."
-            ),
-            Argument("sample_rate", "float", 16000.0, "Of the recording, in Hz."),
+            Argument("min_split_silence_ms", "float", 98.0, "Long segments are split only at pauses longer than this."),
+            Argument("sample_rate", "float", 16000.0, "Sample rate of the recording, in Hz."),
             Argument("speech_pad_ms", "float", 30.0, "How much longer segments become on either side."),
             Argument(
                 "split_at",

@@ -10,8 +10,8 @@ AUDIO = Argument(
     "enable_audio",
     "bool",
     False,
-    "Return what is heard from the first of the frames to the end of the last: float32 of shape (time, channels), from -1 "
-    "to 1, and its rate in Hz. Without sound: of shape (0, 1), and 0. Not in DALI.",
+    "Also return the sound from the start of the first frame to the end of the last: float32 of shape (time, channels), from -1 "
+    "to 1, and its rate in Hz. Without a sound track: shape (0, 1), and rate 0. Not in DALI.",
 )
 IMAGE_TYPE = Argument(
     "image_type", "DALIImageType", RGB, "Colour space of the frames: RGB, GRAY (not in DALI), or YCbCr in studio range."

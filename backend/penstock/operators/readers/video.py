@@ -44,7 +44,7 @@ class Video(VideoReader):
                 "fps",
                 "float",
                 0.0,
-                "Frames per second: frames are repeated and left out, as their times tell, before sequences are "
+                "Frames per second: frames are repeated or dropped according to their times, before sequences are "
                 "formed; 0: as recorded. Not in DALI.",
             ),
             Argument("pad_mode", "string", "none", "How a video's last sequence is completed; see `decoders.video`."),

@@ -89,7 +89,7 @@ def _flip(horizontal: int, vertical: int) -> _Trace:
 
 def _pad(transform: v2.Pad, images: _Traced) -> _Traced:
     if isinstance(transform.fill, dict):
-        raise ExportError("`Pad` with a `fill` for each type is not exported: images are all there is")
+        raise ExportError("`Pad` with a `fill` for each type is not exported: a model gets only images")
     padded = fn.pillow_function(
         images.node,
         function="pad",
@@ -258,7 +258,7 @@ def _step(transform: Function, images: _Traced) -> _Traced:
         )
     if isinstance(transform, RandomlyApplied):
         if transform.p not in (0.0, 1.0):
-            raise ExportError(f"`{name}` is random, with a probability of {transform.p:g}: a model's answers are not")
+            raise ExportError(f"`{name}` is random, with a probability of {transform.p:g}, and models must not be")
         if not transform.p:
             return images
     return trace(transform, images)

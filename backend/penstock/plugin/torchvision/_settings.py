@@ -89,7 +89,7 @@ def several(value: Sequence[_Part], name: str, counts: Sequence[int] = (2,)) -> 
     """Return a sequence after checking its length.
 
     Raises:
-        TypeError, ValueError: the value is not a sequence, or has another length.
+        TypeError, ValueError: the value is not a sequence, or its length is not one of ``counts``.
     """
     wanted = " or ".join(map(str, counts))
     if not isinstance(value, Sequence):

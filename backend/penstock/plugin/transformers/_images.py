@@ -69,9 +69,7 @@ class ImageProcessor(Processor):
         if followed.none_means_default:
             settings = {key: value for key, value in settings.items() if value is not None}
             if getattr(data_format, "value", data_format) == _LAST:
-                raise ValueError(
-                    f"`data_format`: results are planar here, and the class's would not be. Got: {data_format!r}"
-                )
+                raise ValueError(f"`data_format`: only channels first is supported. Got: {data_format!r}")
         plain = self._plain_settings(settings)
         numbers = itertools.count()
         pixels = [

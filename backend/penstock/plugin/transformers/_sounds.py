@@ -77,7 +77,7 @@ class FeatureExtractor(Processor):
             raise ValueError(f"`device` must be 'cpu'. Got: {device}")
         family = self._followed(settings)[0]
         if not isinstance(family, SoundFamily):
-            raise PresetError("The configuration is for no speech")
+            raise PresetError("The configuration is not for sound")
         if do_normalize is not None and not isinstance(family, WhisperFamily):
             settings = {**settings, "do_normalize": do_normalize}
             self._followed(settings)
@@ -194,8 +194,8 @@ class FeatureExtractor(Processor):
         for number, sound in enumerate(sounds):
             if family.most and len(sound) > family.most:
                 raise ValueError(
-                    f"Sound {number} has {len(sound)} samples, and {family.most} are taken: the class draws parts of longer "
-                    "ones, so cut it first"
+                    f"Sound {number} has {len(sound)} samples, more than {family.most}: cut it first. The class picks random parts "
+                    "of longer sounds"
                 )
         return self._features([sounds], kind, settings)
 

@@ -52,7 +52,7 @@ class VideoProcessor(Processor):
         plain = self._plain_settings(settings)
         family = self._followed(plain)[0]
         if not isinstance(family, SampledFamily):
-            raise PresetError("The configuration is for no videos")
+            raise PresetError("The configuration is not for videos")
         items = _several(videos)
         metadata = _metadata_of(video_metadata, len(items))
         frames = [_frames(video, number, input_data_format) for number, video in enumerate(items)]

@@ -43,9 +43,7 @@ def resized(
     if extents == tuple(image.shape[-2:]):
         return image
     if name in ("box", "hamming"):
-        raise NotImplementedError(
-            f"Tensors are not resized with `interpolation='{name}'`, got {name}: PIL's images are"
-        )
+        raise NotImplementedError(f"`interpolation='{name}'` is supported for PIL images, not for tensors")
     nearest = name.startswith("nearest")
     if name == "lanczos" and not antialias:
         raise ValueError("`interpolation='lanczos'` needs `antialias=True`")
@@ -149,7 +147,7 @@ def padded(image: Tensor, padding: Size, fill: Fill = None, padding_mode: str = 
         raise ValueError(f"`padding_mode` must be one of {', '.join(pillow.PAD_MODES)}. Got: {padding_mode!r}")
     values = [0.0] if fill is None else [fill] if isinstance(fill, (int, float)) else list(fill)
     if len(values) > 1 and padding_mode != "constant":
-        raise ValueError(f"`padding_mode='{padding_mode}'` has no use for several values to fill in")
+        raise ValueError(f"`fill` has several values, which `padding_mode='{padding_mode}'` does not use")
     if padding_mode == "constant":
         return _framed(image, (left, top, right, bottom), values)
     if padding_mode == "symmetric":

@@ -157,9 +157,7 @@ class _Mixing(BuiltinTransform):
     def _checked(self, image: Leaf, count: int, params: Params) -> Leaf:
         axes = 5 if kind_of(image) == "video" else 4
         if image.ndim != axes or len(image) != count:
-            raise ValueError(
-                f"Expected {count} images, of {axes} dimensions together. Got the shape {tuple(image.shape)}"
-            )
+            raise ValueError(f"Expected a batch of {count} with {axes} dimensions. Got the shape {tuple(image.shape)}")
         result = self.mixed(image.as_subclass(torch().Tensor), params)
         return result if kind_of(image) == "tensor" else tv_tensors.classes().wrap(result, like=image)
 

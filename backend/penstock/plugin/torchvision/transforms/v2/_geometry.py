@@ -167,7 +167,7 @@ class RandomZoomOut(RandomlyApplied):
         self._fill = fills_of(fill)
         self.side_range = several(side_range, "side_range")
         if side_range[0] < 1.0 or side_range[0] > side_range[1]:
-            raise ValueError(f"`side_range` goes from at least 1 to more. Got: {side_range}")
+            raise ValueError(f"`side_range` must be a range of numbers from 1 on. Got: {side_range}")
 
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
         height, width = common_size(flat_inputs)

@@ -70,7 +70,9 @@ class LinearTransformation(BuiltinTransform):
                 f"`mean_vector` must have as many values as the matrix has rows, {shape[0]}. Got: {mean_vector.shape[0]}"
             )
         if transformation_matrix.device != mean_vector.device or transformation_matrix.dtype != mean_vector.dtype:
-            raise ValueError("`transformation_matrix` and `mean_vector` are on one device and of one type")
+            raise ValueError(
+                "`transformation_matrix` and `mean_vector` must be on the same device and have the same dtype"
+            )
         self.transformation_matrix, self.mean_vector = transformation_matrix, mean_vector
 
     def check_inputs(self, flat_inputs: list[Leaf]) -> None:
@@ -127,7 +129,7 @@ class GaussianBlur(Applied):
             raise ValueError(f"`kernel_size` must be odd and positive. Got: {kernel_size}")
         self.sigma = range_of(sigma, "sigma")
         if not 0.0 < self.sigma[0] <= self.sigma[1]:
-            raise ValueError(f"`sigma` must be positive, from and to. Got: {sigma}")
+            raise ValueError(f"`sigma` must be a positive number or a range of positive numbers. Got: {sigma}")
 
     @staticmethod
     def get_params(sigma_min: float, sigma_max: float) -> float:
@@ -184,7 +186,7 @@ class ToDtype(BuiltinTransform):
         dtype: DType | str | None
         if isinstance(self.dtype, Mapping):
             if type(inpt) not in self.dtype and "others" not in self.dtype:
-                raise ValueError(f"`dtype` names none for {type(inpt).__name__}, and no `others`")
+                raise ValueError(f"`dtype` has neither {type(inpt).__name__} nor 'others'")
             dtype = self.dtype.get(type(inpt), self.dtype.get("others"))
         else:
             dtype = self.dtype if kind_of(inpt) in _IMAGES else None
