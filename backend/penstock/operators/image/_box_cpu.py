@@ -1,4 +1,4 @@
-"""Filters whose weights are all equal, for bytes on the CPU: sums of integers instead of products of floats."""
+"""Box filters (all weights are equal) of uint8 images on the CPU: sum integers, and multiply each sum once."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import load, rounded, store
 
-# For larger areas, OpenCV uses Fourier transforms, whose rounding errors are larger.
+# For larger windows, OpenCV uses Fourier transforms; their rounding errors exceed the bound that `sums_first` assumes.
 _MAX_AREA = 120
 _UNIT_ROUNDOFF = 2.0**-24
-# Number of values weighted at once.
+# Number of sums that are multiplied by the weight at once.
 _LANES = 16
 
 
@@ -22,14 +22,14 @@ def sums_first(weight: float, area: int) -> bool:
     """Return whether summing bytes before weighting them gives the same result as summing float32 products in any order.
 
     Args:
-        weight: each element's weight, a float32.
-        area: the window's number of elements.
+        weight: the weight of every element, a float32.
+        area: the number of elements in the window.
     """
     if area > _MAX_AREA or not 0 < weight <= 1:
         return False
     sums = np.arange(255 * area + 1)
     exact = sums * weight
-    # The error bound of a sum of products, which is larger than that of the product with a sum.
+    # The error bound of summing products; multiplying an exact sum once has a smaller error.
     error = (area + 1) * _UNIT_ROUNDOFF * exact
     return not (np.abs(exact - np.floor(exact) - 0.5) <= error)[exact <= 256].any()
 
@@ -42,15 +42,15 @@ def filter_box(
     weight: float,
     target: np.ndarray,
 ) -> None:
-    """Filter an image by a window of equal weights.
+    """Filter an image with a window of equal weights.
 
     Args:
-        source: (H, W) or (H, W, C) of uint8, contiguous.
-        extents: the window's extents, in rows and columns.
-        anchor: the window's element that is aligned with the target's pixel.
-        border: one of :data:`penstock.kernels.borders.BORDERS`; "constant": zeros.
-        weight: each element's weight, for which :func:`sums_first` holds.
-        target: uint8, with at most as many rows and columns.
+        source: uint8 of shape (H, W) or (H, W, C), contiguous.
+        extents: the window's height and width.
+        anchor: row and column of the window's element that is aligned with the target pixel.
+        border: one of :data:`penstock.kernels.borders.BORDERS`; "constant" pads with zeros.
+        weight: the weight of every element; :func:`sums_first` must hold for it.
+        target: uint8, with at most as many rows and columns as the source.
     """
     rows, columns = (
         _places(extent, target.shape[axis] + extents[axis] - 1, anchor[axis], border)
@@ -70,7 +70,7 @@ def filter_box(
 
 
 def _places(extent: int, count: int, before: int, border: str) -> np.ndarray:
-    """Return the index of the element at each of ``count`` positions from ``-before`` on; -1: no element."""
+    """Return the index, below ``extent``, to which each of ``count`` positions starting at ``-before`` maps; -1: outside."""
     positions = np.arange(-before, count - before)
     if border == "constant":
         return np.where((positions >= 0) & (positions < extent), positions, -1)
@@ -131,8 +131,8 @@ def _filter_box(
     """Filter with column sums that are updated from row to row.
 
     Args:
-        rows, columns: the image's row or column at each position of the window; -1: zeros.
-        before: number of positions left of the image.
+        rows, columns: the source row or column that each row or column of the padded image repeats; -1: zeros.
+        before: number of columns of padding left of the image.
     """
     height, width = rows.size - target.shape[0] + 1, columns.size - target.shape[1] + 1
     channels = source.shape[2]

@@ -1,4 +1,4 @@
-"""The boxes of `slice`, from its inputs anchor and shape, or from arguments for starts and ends."""
+"""The boxes that `slice` cuts out, from its inputs anchor and shape or from its arguments for starts and ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.kernels.axes import resolve_axes
 from penstock.operators.image._windows import Regions
 from penstock.schema import Operator, Samples, Workspace
 
-# The layout assumed for data without one.
+# The layout assumed for data without a layout, by their number of dimensions.
 _DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC"}
 _STARTS, _ENDS = ("start", "rel_start"), ("end", "rel_end", "shape", "rel_shape")
 
@@ -65,7 +65,7 @@ def _check_types(anchor: DALIDataType, shape: DALIDataType) -> None:
 
 
 class BoxArguments(Protocol):
-    """Supplies the arguments of boxes; see :class:`Samples` for the methods."""
+    """Gives access to the arguments that describe boxes; the methods are documented in :class:`Samples`."""
 
     def given(self, name: str) -> bool: ...
 
@@ -83,7 +83,7 @@ class _Edges:
     Attributes:
         values: one row for each sample, or one row for all; a single column applies to all dimensions.
         relative: whether the values are fractions of the data's extents.
-        from_start: ends are relative to the starts.
+        from_start: whether the values are ends that are relative to the starts.
     """
 
     values: np.ndarray
@@ -95,7 +95,7 @@ _AT_BEGIN, _AT_END = _Edges(np.zeros((1, 1)), False), _Edges(np.ones((1, 1)), Tr
 
 
 def box_regions(samples: Samples, shapes: np.ndarray, layout: str) -> Regions:
-    """Return the boxes that the inputs or arguments select, in data of ``shapes``; they may reach outside.
+    """Return the boxes that the inputs or arguments select in data of ``shapes``; boxes may reach outside the data.
 
     Raises:
         RuntimeError: a box has the wrong rank, or ends before it starts.
@@ -105,14 +105,14 @@ def box_regions(samples: Samples, shapes: np.ndarray, layout: str) -> Regions:
     ndim = shapes.shape[1]
     axes = samples.derived(("axes",), ("axes", layout, ndim), lambda: _axes(samples, layout, ndim))
     if len(samples.workspace.inputs) > 1:
-        # DALI computes boxes in double precision if they come from inputs, and in single if from arguments.
+        # Like DALI: boxes from inputs are computed in double precision, boxes from arguments in single precision.
         return _between(*_edges_of_inputs(samples, len(axes)), axes, shapes, in_single=False)
     edges = samples.derived(_STARTS + _ENDS, ("edges", len(axes)), lambda: _edges_of_arguments(samples, len(axes)))
     return _between(*edges, axes, shapes)
 
 
 def argument_boxes(arguments: BoxArguments, shapes: np.ndarray, layout: str) -> Regions:
-    """Return the boxes from arguments, as :func:`box_regions` does."""
+    """Return the boxes that the arguments select, computed as by :func:`box_regions`."""
     axes = _axes(arguments, layout, shapes.shape[1])
     return _between(*_edges_of_arguments(arguments, len(axes)), axes, shapes)
 
@@ -142,7 +142,7 @@ def _between(starts: _Edges, ends: _Edges, axes: np.ndarray, shapes: np.ndarray,
 
 
 def _axes(arguments: BoxArguments, layout: str, ndim: int) -> np.ndarray:
-    """Return the dimensions that the boxes apply to; without names, all of them in order."""
+    """Return the dimensions that the boxes apply to: all, in order, if the arguments list none."""
     layout = layout or _DEFAULT_LAYOUTS.get(ndim, "")
     if not arguments.given("axes") and (layout or arguments.given("axis_names")):
         axes = resolve_axes(None, arguments.constant("axis_names"), layout, ndim)
@@ -174,7 +174,7 @@ def _edges_of_inputs(samples: Samples, wanted: int) -> tuple[_Edges, _Edges]:
 
 
 def _rows_of(arrays: Sequence[np.ndarray], count: int) -> np.ndarray:
-    """Return arrays of ``count`` elements each as rows, float64."""
+    """Return a float64 array whose rows are these arrays, which have ``count`` elements each."""
     alike = len({array.shape for array in arrays}) == 1
     return np.array(arrays if alike else [array.reshape(-1) for array in arrays], np.float64).reshape(-1, count)
 
@@ -194,11 +194,11 @@ def _edges_of_arguments(arguments: BoxArguments, wanted: int) -> tuple[_Edges, _
 
 
 def _values(arguments: BoxArguments, name: str, wanted: int) -> np.ndarray | None:
-    """Return the values of an argument, where a single one applies to all dimensions; None if a tensor argument is empty."""
+    """Return an argument's values in rows; a single column applies to all dimensions. None if a tensor argument is empty."""
     values = arguments.values(name)
     count = values.shape[1]
     data = arguments.tensors(name)
-    # A tensor argument gives one value for all dimensions as a scalar; an empty one means the default.
+    # In a tensor argument, only a scalar applies to all dimensions; an empty tensor means the default.
     shared = count <= 1 if data is None else data.ndim == 1 or not count
     if count != wanted and not shared:
         raise RuntimeError(

@@ -1,13 +1,13 @@
 // Correlation of images with arbitrary windows.
 #include "tiles.cuh"
 
-// The value beyond a constant border.
+// Returns the value outside the image, for a constant border.
 template <typename In>
 __device__ inline float outside_of(const Correlation &p) {
     return p.fill ? to_float(*reinterpret_cast<const In *>(p.fill)) : p.outside;
 }
 
-// Integers are rounded to the nearest, ties to even.
+// Converts a sum to the output type; integers are rounded to the nearest, ties to even.
 template <typename Out>
 struct Rounded {
     static __device__ Out of(float sum) { return converted<Out>(Out(0.5) == Out(0) ? rintf(sum) : sum); }
@@ -18,7 +18,7 @@ struct Rounded<uint8> {
     static __device__ uint8 of(float sum) { return uint8(int(rintf(fminf(fmaxf(sum, 0.0f), 255.0f)))); }
 };
 
-// Each block computes a tile, each thread stretches of its rows.
+// Each block computes a tile; each thread computes stretches of STRETCH pixels of the tile's rows.
 template <typename In, typename Out>
 __global__ void __launch_bounds__(256, 3)
     correlate_tiles(const int64 *__restrict__ first_blocks, const Correlation *__restrict__ correlations, int samples,
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(256, 3)
     write_tile<Out, Rounded<Out>>(tiles, tile, sums);
 }
 
-// For windows that do not fit into shared memory: one thread per element.
+// For windows that do not fit into shared memory: each thread computes one element.
 template <typename In, typename Out>
 __global__ void correlate(const int64 *__restrict__ first_blocks, const Correlation *__restrict__ correlations,
                           int samples, const float *__restrict__ table) {

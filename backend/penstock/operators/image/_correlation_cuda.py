@@ -18,8 +18,9 @@ class _Correlation(NamedTuple):
     """The descriptor of one sample.
 
     Attributes:
-        window, fill: addresses on the GPU; 0: the window is in the table, and ``outside`` is the fill value.
-        place: offset of the window in the table.
+        window: address of the window on the GPU; 0: the window is in the table.
+        fill: address of the fill value on the GPU; 0: the fill value is ``outside``.
+        place: offset of the window in the table, in values.
     """
 
     tiles: Tiles
@@ -36,14 +37,14 @@ SOURCE = tile_source(__file__, _Correlation)
 
 @dataclass(slots=True)
 class Correlation:
-    """The work for one sample.
+    """One sample to correlate with a window.
 
     Attributes:
         source, target: arrays on the GPU.
-        axis: the dimension of height; width is the next.
-        window: float32 (height, width): a host array, or located on the GPU.
+        axis: the dimension of height; the next one is width.
+        window: float32 of shape (height, width), on the host or on the GPU.
         anchor: the window's element (y, x) that is aligned with the output pixel.
-        fill: value outside, for a constant border: a number, or a scalar of the source's type located on the GPU.
+        fill: value outside the image, for a constant border: a number, or a scalar of the source's type on the GPU.
     """
 
     source: Located
@@ -55,7 +56,7 @@ class Correlation:
 
 
 def correlate_images(jobs: Sequence[Correlation], border: str) -> None:
-    """Fill all targets; ``border`` is one of ``BORDERS``."""
+    """Correlate all samples with their windows, and write the results to their targets; ``border``: one of ``BORDERS``."""
     tiles = [(job, _tiling(job)) for job in jobs if job.target.size]
     for tiled in (True, False):
         some = [(job, tiling) for job, tiling in tiles if (tiling is not None) == tiled]

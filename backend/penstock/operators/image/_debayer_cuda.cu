@@ -1,5 +1,5 @@
-// Colours from a Bayer mosaic: each one that a pixel lacks is the mean of its neighbours'. The outermost pixels get the
-// colours of those next to them.
+// Demosaicing: each colour that a pixel lacks is the mean of the neighbours that have this colour. Pixels on the edge get the
+// colours of the nearest inner pixel.
 
 template <typename T>
 __global__ void debayer(const int64 *__restrict__ first_blocks, const Mosaic *__restrict__ mosaics, int samples) {
@@ -17,7 +17,7 @@ __global__ void debayer(const int64 *__restrict__ first_blocks, const Mosaic *__
     const T *here = reinterpret_cast<const T *>(p.source) + int64(y) * p.width + x, *above = here - p.width, *below = here + p.width;
     uint32 beside = uint32(here[-1]) + here[1], along = uint32(*above) + *below;
     bool blue_row = (y & 1) == p.blue_y, blue_column = (x & 1) == p.blue_x;
-    uint32 green = *here, of_row, of_column;    // the colours of the other pixels in this row and in this column
+    uint32 green = *here, of_row, of_column;    // of_row: the colour, red or blue, that this row has; of_column: the other one
     if (blue_row == blue_column) {
         green = (beside + along + 2) >> 2;
         of_row = *here;

@@ -14,7 +14,7 @@ class _Mosaic(NamedTuple):
     """The descriptor of one image.
 
     Attributes:
-        blue_y, blue_x: parity of the rows and of the columns with blue pixels.
+        blue_y, blue_x: 1 if blue pixels are in odd rows or odd columns, respectively, else 0.
     """
 
     source: Pointer
@@ -30,7 +30,7 @@ SOURCE = KernelSource(__file__, _Mosaic)
 
 
 def debayer_images(jobs: Sequence[tuple[OnGpu, tuple[int, int], OnGpu]]) -> None:
-    """Demosaic each ``(source, blue, target)`` in one launch; ``blue`` is the (row, column) of a blue pixel."""
+    """Demosaic all ``(source, blue, target)`` in one launch; ``blue`` is the (row, column) of a blue pixel."""
     located = [(locate(source), blue, locate(target)) for source, blue, target in jobs]
     located = [job for job in located if job[2].size]
     if not located:

@@ -1,4 +1,4 @@
-"""Decode the JPEGs of a batch, and resize and store the pixels while they are in the cache: one compiled call for each thread."""
+"""Decode, resize and normalize the JPEGs of a batch while their pixels are in the cache, in one compiled call per thread."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ RESIZING = np.dtype(
         )
     ]
 )
-"""How to resize one image. For each axis: the address of the filters' starts, their number, the address of the weights, their number per
-filter, and their bits; then the address of the factors of values, and their number per channel."""
+"""How to resize one image. For each axis: the address of the first input position of each filter, the number of filters, the address of
+the weights, the number of weights per filter, and the weights' fractional bits. Then the address of the normalization factors, and the
+number of factors per channel."""
 _CHANNELS = 3
 _BYTE = np.dtype(np.uint8)
 _ROWS = 128
-"""Number of rows that are resized horizontally at once, few enough for the cache; the last strip may have a few more."""
+"""Number of decoded rows from which on a strip is resized horizontally, few enough for the cache; the last strip may have fewer."""
 _MAX_ROWS = _ROWS + BLOCK + 2 * MAX_UNIT_ROWS
 
 _pixels, _between = ThreadBuffers(), ThreadBuffers()
@@ -47,11 +48,13 @@ def columns_of(
     horizontal: tuple[np.ndarray, np.ndarray, int],
     factors: np.ndarray,
 ) -> np.ndarray | None:
-    """Return one :data:`RESIZING` with the addresses of these arrays, which the caller keeps alive; None if unsupported.
+    """Return a :data:`RESIZING` record with the addresses of these arrays; None if their types or strides are not supported.
+
+    The caller must keep the arrays alive.
 
     Args:
-        vertical, horizontal: starts, weights and bits of the filters.
-        factors: the values' factors.
+        vertical, horizontal: starts, weights and bits of an axis's filters.
+        factors: the factors of the normalization.
     """
     row: list[int] = []
     for starts, weights, bits in (vertical, horizontal):
@@ -69,9 +72,9 @@ def decode_and_resample(
     """Decode files that no other thread has taken, resize and store them, until none are left.
 
     Args:
-        files, most_scans, taken, decoded, bench: as for ``decode_files`` of ``kernels/cpu/jpeg/files.py``; targets are
-            the addresses of the results, float32.
-        resizings: a :data:`RESIZING` for each file.
+        files, most_scans, taken, decoded, bench: as for ``decode_files`` of ``kernels/cpu/jpeg/files.py``;
+            ``files.targets`` are the addresses of the results, float32.
+        resizings: a :data:`RESIZING` record for each file.
     """
     rows, columns = files.regions[:, ROWS], files.regions[:, COLUMNS]
     pixels = _pixels.array((_CHANNELS * _MAX_ROWS * int(columns.max()),), _BYTE)
@@ -109,8 +112,10 @@ def _decode_and_resample_columns(
 ) -> bool:
     """Decode a region in strips of rows, and resize each strip horizontally before the next one overwrites it.
 
+    Returns whether the region was decoded completely.
+
     Args:
-        pixels: memory for the pixels of a strip, overwritten by each.
+        pixels: memory for the pixels of a strip, reused for each strip.
         lines: receives the horizontally resized region.
     """
     width, rows, columns = resizing.width, region[ROWS], region[COLUMNS]
@@ -123,7 +128,7 @@ def _decode_and_resample_columns(
         if not decode_strip(scan, memory, strips, row):
             return False
         done = convert_strip(scan, memory, strips, row, done, image.reshape(-1), resized, False)
-        # Enough rows must remain for the next strip.
+        # `sum_columns` needs at least BLOCK rows, so leave that many for the last strip.
         if done == rows or resized + _ROWS <= done <= rows - BLOCK:
             sum_columns(image[: done - resized], _CHANNELS, starts, weights, resizing.bits, lines[resized:done])
             resized = done

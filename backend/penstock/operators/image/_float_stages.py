@@ -1,4 +1,4 @@
-"""Stages of a chain that resize as PyTorch resizes floats, fused with the preceding computation of pixel values if possible."""
+"""Chain stages that resize float images as PyTorch does, fused with the normalization before them where possible."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from penstock.schema.image_chain import Pixels, Sampling, Stage, Store
 from penstock.schema.operator import Shape
 
 CHANNELS = 3
-"""The number of channels of images that are resampled in one pass."""
+"""The number of channels that an image must have to be resampled by the fused kernels of ``torch_pixels``."""
 
 
 @dataclass(frozen=True)
 class FloatResampling(Sampling):
-    """A sample resized as a whole.
+    """Resizes a sample as a whole, not in strips.
 
     Attributes:
-        plan: the spatial axes' plan.
+        plan: how to resample the spatial axes.
         first: the first spatial dimension.
         shape_in: the input's shape.
-        neighbours: the filter, `bilinear` or `bicubic`, if it allows fusing: see :attr:`FloatPlan.neighbours`; else None.
+        neighbours: the filter, `bilinear` or `bicubic`, if the resampling can be fused, else None: see
+            :attr:`FloatPlan.neighbours`.
     """
 
     plan: ResamplePlan
@@ -55,10 +56,10 @@ class FloatResampling(Sampling):
 
 @dataclass(frozen=True)
 class ResampledValues(Stage):
-    """The resized planes of an image's values, computed row by row.
+    """Normalizes an image and resizes the resulting planes, row by row.
 
     Attributes:
-        resampling, store: the stages that it combines.
+        resampling, store: the two stages that this stage replaces; ``store`` comes first.
     """
 
     resampling: FloatResampling

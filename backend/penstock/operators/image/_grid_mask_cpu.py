@@ -1,4 +1,4 @@
-"""Grid masks on the CPU."""
+"""Zeroing the squares of a grid on the CPU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _mask(
     ratio: np.float32,
     target: np.ndarray,
 ) -> None:
-    """Mask source (H, W * C) into target of the same shape."""
+    """Copy ``source`` (H, W * C) to ``target`` of the same shape, with zeros in the squares of the grid."""
     height, elements = source.shape
     width = elements // channels
     steps = np.arange(width).astype(np.float32)
@@ -45,7 +45,7 @@ def _mask(
 
 
 def mask_grid(source: np.ndarray, grid: Grid, target: np.ndarray) -> None:
-    """Copy an image (H, W, C) to ``target``, with zeros in the squares of ``grid``; both are contiguous."""
+    """Copy an image (H, W, C) to ``target``, with zeros in the squares of ``grid``; both images must be contiguous."""
     height, _, channels = source.shape
     if source.size:
         _mask(source.reshape(height, -1), channels, *grid, target.reshape(height, -1))

@@ -1,6 +1,6 @@
-// Squares on a rotated grid become 0.
+// Copies images, with zeros in the squares of a rotated grid. As kernels are compiled without fused multiply-adds, each operation is
+// rounded as on the CPU.
 
-// Each operation is rounded, as on the CPU.
 __device__ inline bool in_square(float along, float ratio) { return !(along - floorf(along) >= ratio); }
 
 template <typename T>

@@ -1,4 +1,4 @@
-"""Grid masks on the GPU."""
+"""Zeroing the squares of grids on the GPU."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SOURCE = KernelSource(__file__, _Grid)
 
 
 def mask_grids(jobs: Sequence[tuple[OnGpu, Grid, OnGpu]]) -> None:
-    """Mask each ``(source, grid, target)``, images (H, W, C), in one launch."""
+    """Zero the squares of all ``(source, grid, target)`` in one launch; sources and targets are images (H, W, C)."""
     located = [(locate(source), grid, locate(target)) for source, grid, target in jobs]
     located = [job for job in located if job[2].size]
     if not located:

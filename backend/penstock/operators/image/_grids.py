@@ -9,10 +9,10 @@ import numpy as np
 
 
 class Grid(NamedTuple):
-    """A grid, in units of its tiles and in single precision.
+    """A grid of tiles, each with a square in its corner. Lengths are in units of tiles, in single precision.
 
-    Pixel (x, y) lies at ``x * cosine - y * sine - shift_x`` and ``x * sine + y * cosine - shift_y``. It is in a square
-    if the fractional parts of both are less than ``ratio``.
+    Pixel (x, y) has the coordinates ``x * cosine - y * sine - shift_x`` and ``x * sine + y * cosine - shift_y`` in the
+    grid. It is in a square if the fractional parts of both coordinates are less than ``ratio``.
     """
 
     cosine: np.float32
@@ -23,6 +23,6 @@ class Grid(NamedTuple):
 
 
 def grid_of(angle: float, tile: int, shift_x: float, shift_y: float, ratio: float) -> Grid:
-    """Return the grid of tiles of ``tile`` pixels, rotated by ``angle`` radians and shifted by pixels."""
+    """Return a grid rotated by ``angle`` radians; ``tile``, the side of a tile, and the shifts are in pixels."""
     values = (math.cos(angle) / tile, math.sin(angle) / tile, shift_x / tile, shift_y / tile, ratio)
     return Grid(*map(np.float32, values))

@@ -1,16 +1,16 @@
-// Changes RGB images as encoding to JPEG and decoding would: only the lossy steps, in the integer arithmetic of baseline
-// codecs, so that the results are the same. Chroma has half the resolution in both directions.
+// Distorts RGB images like encoding to JPEG and decoding: runs only the lossy steps, in the integer arithmetic of baseline
+// codecs, so that the results are the same as theirs. Chroma has half the resolution in both directions.
 //
 // The transform is that of Loeffler, Ligtenberg and Moschytz, "Practical fast 1-D DCT algorithms with 11 multiplications",
 // 1989, with constants of 13 bits.
 
 const int PITCH = SIDE + 1;         // distance between rows in shared memory, chosen to avoid bank conflicts
-const int BITS = 13, MORE = 2;      // fractional bits of constants; additional ones of values between the two passes
+const int BITS = 13, MORE = 2;      // fractional bits of constants, and of values between the two passes
 
 __device__ inline int descaled(int value, int bits) { return (value + (1 << (bits - 1))) >> bits; }
 __device__ inline int byte_of(int value) { return min(max(value, 0), 255); }
 
-// The rotations of odd values, which both directions share.
+// The odd part of the transform, which the forward and the inverse transform share.
 __device__ inline void rotate(int &a, int &b, int &c, int &d) {
     int z1 = (a + d) * -7373, z2 = (b + c) * -20995, z3 = (a + c) * -16069, z4 = (b + d) * -3196;
     int z5 = (a + c + b + d) * 9633;
@@ -22,7 +22,8 @@ __device__ inline void rotate(int &a, int &b, int &c, int &d) {
     d = d * 12299 + z1 + z4;
 }
 
-// Values to coefficients; `first`: whether this is the first of two passes, whose results have MORE additional bits.
+// Transforms eight values to coefficients; `first`: whether this is the first of two passes, whose results have MORE fractional
+// bits.
 __device__ inline void transform(int *v, bool first) {
     int s0 = v[0] + v[7], s1 = v[1] + v[6], s2 = v[2] + v[5], s3 = v[3] + v[4];
     int d0 = v[0] - v[7], d1 = v[1] - v[6], d2 = v[2] - v[5], d3 = v[3] - v[4];
@@ -39,7 +40,7 @@ __device__ inline void transform(int *v, bool first) {
     v[1] = descaled(d0, bits);
 }
 
-// Coefficients to values.
+// Transforms eight coefficients to values; `bits`: the number of fractional bits to round off.
 __device__ inline void transform_back(int *v, int bits) {
     int z = (v[2] + v[6]) * 4433, p = z - v[6] * 15137, q = z + v[2] * 6270;
     int sum = (v[0] + v[4]) * (1 << BITS), difference = (v[0] - v[4]) * (1 << BITS);
@@ -56,7 +57,7 @@ __device__ inline void transform_back(int *v, int bits) {
     v[4] = descaled(e3 - a, bits);
 }
 
-// Y, Cb or Cr of a colour.
+// Returns Y, Cb or Cr (`which`: 0, 1 or 2) of a colour.
 __device__ inline int component(int which, int r, int g, int b) {
     const int middle = (128 << 16) + (1 << 15) - 1;
     if (which == 0) return (19595 * r + 38470 * g + 7471 * b + (1 << 15)) >> 16;
@@ -64,7 +65,7 @@ __device__ inline int component(int which, int r, int g, int b) {
     return (32768 * r - 27439 * g - 5329 * b + middle) >> 16;
 }
 
-// Y, Cb or Cr of a pixel; outside the image, of the nearest pixel.
+// Returns Y, Cb or Cr of a pixel or, if it lies right of or below the image, of the nearest pixel.
 __device__ inline int component(const Image &p, int which, int y, int x) {
     y = min(y, p.height - 1);
     x = min(x, p.width - 1);
@@ -72,7 +73,7 @@ __device__ inline int component(const Image &p, int which, int y, int x) {
     return component(which, rgb[0], rgb[1], rgb[2]);
 }
 
-// Y, Cb or Cr of eight pixels of a row, none of which is right of the image.
+// Writes Y, Cb or Cr of eight adjacent pixels of a row to `found`; none of the pixels may lie right of the image.
 __device__ inline void components(const Image &p, int which, int y, int x, int *found) {
     const uint8 *source = reinterpret_cast<const uint8 *>(p.source) + (int64(min(y, p.height - 1)) * p.width + x) * 3;
     Pack<uint8, SIDE> parts[3];
@@ -84,10 +85,10 @@ __device__ inline void components(const Image &p, int which, int y, int x, int *
     }
 }
 
-// The value to encode: Y of a pixel, or Cb or Cr of 2x2 pixels.
+// Returns the value to encode at (y, x): Y of a pixel, or the mean of Cb or Cr of 2x2 pixels.
 __device__ inline int sampled(const Image &p, int which, int y, int x) {
     if (which == 0) return component(p, 0, y, x);
-    // Below the last row, chroma is repeated; right of the last column, pixels are repeated before chroma is averaged.
+    // Below the image, the last row of averaged chroma is repeated; right of it, pixels are repeated before chroma is averaged.
     y = 2 * min(y, (p.height + 1) / 2 - 1);
     x *= 2;
     int sum = component(p, which, y, x) + component(p, which, y, x + 1);
@@ -95,7 +96,7 @@ __device__ inline int sampled(const Image &p, int which, int y, int x) {
     return (sum + 1 + (x >> 1 & 1)) >> 2;
 }
 
-// The values to encode in a row of a block.
+// Writes the values to encode in a row of a block to `v`.
 __device__ inline void sample_line(const Image &p, int which, int y, int x, int *v) {
     if (which == 0 && x + SIDE <= p.width) {
         components(p, 0, y, x, v);
@@ -140,7 +141,7 @@ __global__ void quantize(const int64 *__restrict__ first_blocks, const Image *__
         for (int i = 0; i < SIDE; i++) v[i] = block[i * PITCH + line];
         transform(v, false);
         for (int i = 0; i < SIDE; i++) {
-            // The transform leaves coefficients eight times as large.
+            // The transform makes coefficients eight times too large.
             int step = p.steps[((which > 0) * SIDE + i) * SIDE + line];
             int level = int(uint32(abs(v[i]) + 4 * step) / uint32(8 * step));
             v[i] = (v[i] < 0 ? -level : level) * step;
@@ -160,8 +161,8 @@ __global__ void quantize(const int64 *__restrict__ first_blocks, const Image *__
     }
 }
 
-// Chroma at four pixels of a row, from an even column on: three quarters of the nearest value and a quarter of the next, in
-// both directions.
+// Upsamples chroma for ROW pixels of a row, the first of which is in an even column: in each direction, three quarters of the
+// nearest value plus a quarter of the second nearest.
 __device__ inline void enlarge(const Image &p, const uint8 *plane, int y, int x, int *chroma) {
     int height = (p.height + 1) / 2, width = (p.width + 1) / 2, pitch = p.chroma_x * SIDE;
     int row = y / 2, column = x / 2;
@@ -192,7 +193,7 @@ __global__ void to_rgb(const int64 *__restrict__ first_blocks, const Image *__re
     const uint8 *luma = reinterpret_cast<const uint8 *>(p.planes);
     const uint8 *blue = luma + int64(p.blocks_y) * p.blocks_x * SIDE * SIDE;
     const uint8 *red = blue + int64(p.chroma_y) * p.chroma_x * SIDE * SIDE;
-    // Rows of planes are padded to whole blocks, so that all these values can be read.
+    // Rows of planes are padded to whole blocks, so ROW values can be read even at the right edge of the image.
     Pack<uint8, ROW> lights = read_pack<ROW>(luma + int64(y) * p.blocks_x * SIDE + x);
     enlarge(p, blue, y, x, blues);
     enlarge(p, red, y, x, reds);

@@ -1,4 +1,4 @@
-"""The distortion by JPEG on the GPU, without entropy coding."""
+"""JPEG compression artefacts on the GPU, without entropy coding."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from penstock.kernels.cuda.launch import OnGpu, blocks_for, launch, locate, scra
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, records
 
-# Side of a block of values; blocks that a thread block transforms (eight threads each); pixels converted to RGB
-# together.
+# The side of a block of values; the number of blocks that a thread block transforms, with eight threads each; the number of
+# pixels that a thread converts to RGB.
 _SIDE, _TOGETHER, _ROW = 8, 32, 4
 
 
@@ -21,10 +21,10 @@ class _Image(NamedTuple):
     """The descriptor of one image.
 
     Attributes:
-        planes: Y, Cb and Cr, padded to whole blocks.
-        rows: number of groups of ``_ROW`` pixels.
-        blocks_y, blocks_x: 8x8 blocks of Y.
-        chroma_y, chroma_x: 8x8 blocks of Cb, and of Cr.
+        planes: address of the planes Y, Cb and Cr, padded to whole blocks.
+        rows: number of groups of up to ``_ROW`` pixels of a row; each is converted by one thread.
+        blocks_y, blocks_x: number of 8x8 blocks of Y, vertically and horizontally.
+        chroma_y, chroma_x: number of 8x8 blocks of Cb, vertically and horizontally; Cr has as many.
         steps: quantization steps of luma and of chroma.
     """
 
@@ -73,7 +73,8 @@ def quantization_steps(quality: int) -> np.ndarray:
 
 
 def distort_images(jobs: Sequence[tuple[OnGpu, int, OnGpu]]) -> None:
-    """Distort each ``(source, quality, target)``, RGB images of uint8, in two launches: blocks, then pixels."""
+    """Distort all ``(source, quality, target)``, RGB images of uint8, in two launches: the first quantizes blocks, the second
+    converts pixels to RGB."""
     located = [(locate(source), quality, locate(target)) for source, quality, target in jobs]
     located = [job for job in located if job[2].size]
     if not located:
@@ -101,7 +102,7 @@ def distort_images(jobs: Sequence[tuple[OnGpu, int, OnGpu]]) -> None:
 
 
 def _blocks(height: int, width: int) -> tuple[int, int, int, int]:
-    """Return the number of 8x8 blocks of Y, and of each of Cb and Cr, in y and in x."""
+    """Return four numbers of 8x8 blocks: of Y, vertically and horizontally, and of Cb (or Cr), vertically and horizontally."""
     halves = ((height + 1) // 2, (width + 1) // 2)
     y, x, chroma_y, chroma_x = (blocks_for(extent, _SIDE) for extent in (height, width, *halves))
     return y, x, chroma_y, chroma_x

@@ -1,9 +1,10 @@
-"""CIE L*a*b* in bytes, in OpenCV's fixed-point arithmetic: tables for kernels.
+"""Tables for kernels that convert between 8-bit RGB and 8-bit CIE L*a*b* in OpenCV's fixed-point arithmetic.
 
-To L*a*b*: bytes become linear light (11 bits), then X, Y and Z relative to the D65 white point, then cube roots (15
-    bits).
-From L*a*b*: L gives Y and its root (14 bits), a and b give the roots of X and Z, and linear light (12 bits) gives
-    bytes.
+To L*a*b*: bytes are converted to linear light (11 bits), then to X, Y and Z relative to the D65 white point, then to cube
+roots (15 bits).
+
+From L*a*b*: L gives Y and its cube root (14 bits); the root of Y together with a and b gives the roots of X and Z; X, Y
+and Z give linear light (12 bits), which is converted to bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _BACK, _LINEAR_BACK = 1 << 14, 1 << 12
 
 @functools.cache
 def tables_to_lab() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return coefficients of X, Y and Z (int32, 3x3), linear light for each byte (int32), cube roots (int32)."""
+    """Return the coefficients of X, Y and Z (3x3), the linear light of each byte, and a table of cube roots, all int32."""
     byte = np.arange(256) / 255
     linear = np.where(byte <= 0.04045, byte / 12.92, ((byte + 0.055) / 1.055) ** 2.4)
     x = np.arange(_ROOTS) / _LINEAR
@@ -39,7 +40,8 @@ def tables_to_lab() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @functools.cache
 def tables_from_lab() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return coefficients of red, green and blue (int32, 3x3), Y and its root for each L (int32, 256x2), bytes (int32)."""
+    """Return the coefficients of red, green and blue (3x3), Y and its cube root for each L (256x2), and the byte for each
+    value of linear light, all int32."""
     lightness = np.arange(256) * 100 / 255
     dark = lightness <= 8
     root = np.where(dark, lightness * (27 / 24389) * (841 / 108) + 16 / 116, (lightness + 16) / 116)

@@ -1,9 +1,9 @@
-// RGB in bytes to CIE L*a*b* in bytes and back; the tables are those of _lab.py.
+// Converts 8-bit RGB to 8-bit CIE L*a*b* and back, with the tables of _lab.py.
 
 __device__ inline int descaled(int value, int bits) { return (value + (1 << (bits - 1))) >> bits; }
 __device__ inline uint8 to_byte(int value) { return uint8(min(max(value, 0), 255)); }
 
-// Four pixels, read and written together.
+// Four pixels with three channels, which are read and written together.
 struct Four {
     Pack<uint8, 4> parts[3];
 
@@ -31,7 +31,7 @@ __global__ void to_lab(const int64 *__restrict__ first_blocks, const Pixels *__r
     int pixels = images[sample].pixels - first < 4 ? int(images[sample].pixels - first) : 4;
     Four four;
     four.read(reinterpret_cast<const uint8 *>(images[sample].source) + 3 * first, pixels);
-    // 255 / 100 * (116 root - 16), and a and b around 128; all in 15 bits.
+    // L = 255 / 100 * (116 * root - 16), and 128 is added to a and b; sums have 15 fractional bits.
     const int slope = (116 * 255 + 50) / 100, offset = (16 * 255 * (1 << 15) + 50) / 100, middle = 128 * (1 << 15);
     for (int pixel = 0; pixel < 4; pixel++) {
         int red = linear[four.of(pixel, 0)], green = linear[four.of(pixel, 1)], blue = linear[four.of(pixel, 2)], root[3];
@@ -44,7 +44,7 @@ __global__ void to_lab(const int64 *__restrict__ first_blocks, const Pixels *__r
     four.write(reinterpret_cast<uint8 *>(images[sample].target) + 3 * first, pixels);
 }
 
-// The cube of a root of 14 bits, linear for dark colours.
+// Returns the cube of a root, both with 14 fractional bits; for dark colours, the linear part of the definition of L*a*b*.
 __device__ inline int cubed(int root) {
     const int base = 1 << 14;
     return root <= 3390 ? root * 108 / 841 - base * 16 / 116 * 108 / 841 : root * root / base * root / base;
@@ -62,7 +62,7 @@ __global__ void from_lab(const int64 *__restrict__ first_blocks, const Pixels *_
     const int base = 1 << 14;
     for (int pixel = 0; pixel < 4; pixel++) {
         int light = four.of(pixel, 0), y = lightness[2 * light], root = lightness[2 * light + 1];
-        // a / 500 and b / 200, with 128 subtracted from a and b.
+        // (a - 128) / 500 and (b - 128) / 200, with 14 fractional bits.
         int across = ((5 * four.of(pixel, 1) * 53687 + (1 << 7)) >> 13) - 128 * base / 500;
         int along = ((four.of(pixel, 2) * 41943 + (1 << 4)) >> 9) - 128 * base / 200 + 1;
         int x = cubed(root + across), z = cubed(root - along);

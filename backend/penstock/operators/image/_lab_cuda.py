@@ -1,4 +1,4 @@
-"""Conversion between RGB and CIE L*a*b* on the GPU, all in uint8."""
+"""Conversion between 8-bit RGB and 8-bit CIE L*a*b* on the GPU."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ SOURCE = KernelSource(__file__, _Pixels)
 
 
 def to_lab(jobs: Sequence[tuple[OnGpu, OnGpu]]) -> None:
-    """Convert ``(source, target)`` for each image, in one launch."""
+    """Convert the source of each ``(source, target)`` from RGB to L*a*b*, in one launch."""
     _convert("to_lab", jobs, tables_to_lab())
 
 
 def from_lab(jobs: Sequence[tuple[OnGpu, OnGpu]]) -> None:
-    """Convert ``(source, target)`` for each image, in one launch: the inverse of :func:`to_lab`."""
+    """Convert the source of each ``(source, target)`` from L*a*b* to RGB, in one launch."""
     _convert("from_lab", jobs, tables_from_lab())
 
 

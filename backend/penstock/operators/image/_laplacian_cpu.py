@@ -1,4 +1,4 @@
-"""The Laplacian of bytes with windows of three, in integers, as exact as sums in single precision would be."""
+"""The Laplacian of uint8 images with windows of size 3, in integers; results equal those of single-precision sums."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from penstock.kernels.cpu.options import kernel
 
 @kernel
 def laplacian_of_bytes(source: np.ndarray, inner: int, scale: np.float32, target: np.ndarray, like: np.generic) -> None:
-    """Sum the second derivatives along both axes, each of which is smoothed along the other; borders are mirrored.
+    """Sum the second derivatives along both axes, each smoothed along the other axis; the border is mirrored.
 
     Args:
         source: uint8 of shape (images, rows, columns * inner).
         inner: number of adjacent elements that belong to a pixel.
         scale: the factor of the sum, a power of two.
-        target: of the same shape.
-        like: a scalar of the target's type.
+        target: an array of the same shape as ``source``.
+        like: any scalar of the target's type.
     """
     images, rows, size = source.shape
-    # For each column, the smoothed value and the second derivative over three rows; with one more pixel at each end.
+    # The smoothed value and the second derivative of three rows in each column, padded with one pixel at each end.
     smooth, curved = np.empty(size + 2 * inner, np.int16), np.empty(size + 2 * inner, np.int16)
-    # Borders are mirrored without repeating the edge; an image of one row or column repeats it.
+    # Borders are mirrored without repeating the edge; a single row or column is its own neighbour.
     beyond = inner if size > inner else 0
     for image in range(images):
         for y in range(rows):
@@ -44,5 +44,5 @@ def laplacian_of_bytes(source: np.ndarray, inner: int, scale: np.float32, target
             for i in range(size):
                 along_columns = smooth_left[i] - 2 * smooth_row[i] + smooth_right[i]
                 along_rows = curved_left[i] + 2 * curved_row[i] + curved_right[i]
-                # Adding 0 leaves no negative zero.
+                # Adding 0 turns a negative zero into a positive one.
                 out[i] = converted(np.float32(np.int32(along_columns + along_rows)) * scale + np.float32(0), like)

@@ -18,11 +18,11 @@ PLANES = (2, 0, 1)
 
 @dataclass(frozen=True)
 class LookupStore(Store):
-    """Store uint8 images in another order, by a table of each channel's values.
+    """Looks up the pixel values of uint8 images in a table per channel, and stores them with permuted dimensions.
 
     Attributes:
-        table: float32 of shape (C, 256).
-        factors: the factors that compute the same values; empty if there are none.
+        table: float32 of shape (C, 256), or (1, 256) for all channels.
+        factors: factors that compute the table's values (see :func:`factors_of`); empty if there are none.
         permutation: the order of the output's dimensions, as indices into HWC.
         shape: the output's shape.
     """
@@ -56,13 +56,17 @@ class LookupStore(Store):
 def look_up(
     image: np.ndarray, table: np.ndarray, target: np.ndarray, permutation: tuple[int, ...], factors: np.ndarray
 ) -> None:
-    """Fill ``target`` with the values of an image (H, W, C); ``factors`` are those of the table, if there are any."""
+    """Fill ``target`` with the normalized values of an image (H, W, C).
+
+    Values are computed with ``factors`` if these are not empty and the kernel supports the image; otherwise, they are
+    looked up in ``table``.
+    """
     from penstock.kernels.cpu.pixel_values import LANES
     from penstock.operators.image._rescale_normalize_cpu import compute_planes, look_up_pixels
 
     planes = len(factors) and image.shape[2] == 3 and permutation[0] == 2 and image.shape[1] >= LANES
     if planes and image.flags.c_contiguous and target[0].flags.c_contiguous:
-        # A strip of planes is not contiguous, but the memory from its first to its last element is.
+        # A strip of planes is not contiguous: pass all memory from its first to its last element as one array.
         stride = target.strides[0] // target.itemsize
         span = 2 * stride + target[0].size
         compute_planes(image, factors, as_strided(target, (span,), target.strides[2:]), stride)

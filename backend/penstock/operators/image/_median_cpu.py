@@ -7,14 +7,14 @@ import numpy as np
 from penstock.kernels.cpu.opencv import opencv
 from penstock.kernels.cpu.options import inner, kernel
 
-# With smaller windows, selecting the median of each takes less time than moving a histogram, or than sorting all
-# values.
+# With smaller windows, selecting the median of each window takes less time than moving a histogram (for bytes), or than
+# ranking all values (for other types).
 _MIN_HISTOGRAM_WINDOW = 9
 _MIN_RANKED_WINDOW = 15
-# A column's counts are 16-bit numbers.
+# The counts of a column's histogram are 16-bit numbers.
 _MAX_HISTOGRAM_HEIGHT = 65535
 _BINS, _BINS_IN_GROUP = 256, 16
-# Ranks are counted singly, in groups of 64, and in groups of 64 such groups.
+# Ranks are counted individually, in groups of 64 ranks, and in wide groups of 64 groups.
 _SHIFT, _WIDE_SHIFT = 6, 12
 
 
@@ -43,7 +43,7 @@ def _middle(values: np.ndarray) -> np.generic:
 
 @kernel
 def _median(source: np.ndarray, width: int, height: int, target: np.ndarray) -> None:
-    """Select the median of each window."""
+    """Write the median of each window to ``target``, selecting it from the window's values."""
     outer, rows, columns, channels = source.shape
     values = np.empty(width * height, source.dtype)
     for o in range(outer):
@@ -61,7 +61,7 @@ def _median(source: np.ndarray, width: int, height: int, target: np.ndarray) -> 
 
 @kernel
 def _median_of_bytes(source: np.ndarray, width: int, height: int, target: np.ndarray) -> None:
-    """Filter bytes in constant time for each element, however large the window is.
+    """Write the median of each window of bytes to ``target``, in the same time per element for windows of any size.
 
     Each column has a histogram, which moves down by one element per row. The window's histogram moves along a row by adding the
     histogram of one column and subtracting that of another (Perreault and Hébert, "Median Filtering in Constant Time", 2007).
@@ -118,10 +118,10 @@ def _count_row(row: np.ndarray, change: int, counts: np.ndarray, groups: np.ndar
 
 @kernel
 def _median_of_ranks(ranks: np.ndarray, width: int, height: int, places: np.ndarray) -> None:
-    """Filter in time proportional to the window's height for each element of an image.
+    """Find the median of each window from ranks, in a time per element that is proportional to the window's height.
 
     Args:
-        ranks: the rank of each element, all different.
+        ranks: the rank of each element of an image, all different.
         width, height: the width and height of the window; odd.
         places: an array to fill with the rank of each window's median.
     """
@@ -140,7 +140,8 @@ def _median_of_ranks(ranks: np.ndarray, width: int, height: int, places: np.ndar
                 counts[rank] += 1
                 groups[rank >> _SHIFT] += 1
                 wide[rank >> _WIDE_SHIFT] += 1
-        # The wide group where the search for the median starts, and the number of elements below it: medians of neighbours are close.
+        # Medians of adjacent windows are close, so each search starts in the wide group of the previous median; `below` counts the
+        # window's elements in lower groups.
         start, below = 0, 0
         for x in range(columns):
             if x > 0:
@@ -173,12 +174,12 @@ def _median_of_ranks(ranks: np.ndarray, width: int, height: int, places: np.ndar
 
 
 def median_filter(source: np.ndarray, width: int, height: int, target: np.ndarray) -> None:
-    """Write the median under a window around each element of ``source`` (outer, H, W, C); the border repeats the edge.
+    """Set each element of ``target`` to the median of a window around that element of ``source``; the border repeats the edge.
 
     Args:
-        source: contiguous.
+        source: an array of shape (outer, H, W, C), contiguous.
         width, height: the width and height of the window; odd.
-        target: an array of the same shape and dtype.
+        target: an array of the same shape and dtype as ``source``.
     """
     if width == height and source.dtype in _SMALL_WINDOWS and (width in (3, 5) or source.dtype == np.uint8):
         _median_by_opencv(source, width, target)
@@ -190,7 +191,7 @@ def median_filter(source: np.ndarray, width: int, height: int, target: np.ndarra
         _median(source, width, height, target)
 
 
-# The types for which OpenCV has vectorized sorting networks for windows of 3 and 5.
+# The types for which OpenCV has vectorized sorting networks for windows of 3x3 and 5x5.
 _SMALL_WINDOWS = (np.uint8, np.uint16, np.int16, np.float32)
 
 

@@ -1,7 +1,7 @@
-// The median of each window, the edge repeated beyond the border.
+// The median of each window; the border repeats the edge.
 #include "tiles.cuh"
 
-// Converts values to unsigned numbers of the same order, and back.
+// Converts values to unsigned keys that compare in the same order, and back.
 template <typename T> struct Key {
     static __device__ uint32 of(T value) { return uint32(value) ^ flipped(); }
     static __device__ T back(uint32 key) { return T(key ^ flipped()); }
@@ -38,7 +38,7 @@ struct Unlocked {
     static __device__ T of(uint32 key) { return Key<T>::back(key); }
 };
 
-// A key of one window; or, in halves of 16 bits, keys of a window (low) and of the one to its right (high).
+// One holds a key of one window. Two holds 16-bit keys of two adjacent windows, that of the left window in the low half.
 struct One {
     uint32 bits;
     static __device__ One of(uint32 here, uint32) { return {here}; }
@@ -59,8 +59,8 @@ __device__ inline void order(Unit &a, Unit &b) {
     a.bits = least;
 }
 
-// Moves the least of COUNT units to the front and the greatest to the end, drops both, takes in the next unit, and repeats
-// this until three are left, the second of which is the median.
+// Moves the least of COUNT units to the front and the greatest to the end, replaces the least with the next unit, and goes on without
+// the greatest, until three units are left: the middle one is the median.
 template <int COUNT, typename Unit>
 __device__ inline void put_aside(Unit *kept, const Unit *next) {
 #pragma unroll
@@ -75,8 +75,8 @@ __device__ inline void put_aside(Unit *kept, const Unit *next) {
     }
 }
 
-// The median of COUNT units, without ordering them all: of any COUNT / 2 + 2 of them, neither the least nor the greatest can be
-// the median.
+// Returns the median of COUNT units without sorting all of them: neither the least nor the greatest of any COUNT / 2 + 2 units can
+// be the median.
 template <int COUNT, typename Unit>
 __device__ inline Unit middle_of(const Unit (&all)[COUNT]) {
     const int MOST = COUNT / 2 + 2;
@@ -87,8 +87,8 @@ __device__ inline Unit middle_of(const Unit (&all)[COUNT]) {
     return kept[1];
 }
 
-// The median of any window, whatever its size: it is found bit by bit, from the highest down; a bit is set if at
-// most half of the values are less than the number with this bit.
+// Returns the median key of a window of any size. It is built bit by bit from the highest: a bit is set if at most half of the
+// keys are less than the candidate with this bit.
 template <typename T, typename Load>
 __device__ inline uint32 middle_key(int rows, int columns, const Load &load) {
     const int64 half = int64(rows) * columns / 2;
@@ -109,7 +109,7 @@ __device__ inline uint32 middle_key(int rows, int columns, const Load &load) {
 template <bool SMALL> struct UnitFor { typedef One Type; };
 template <> struct UnitFor<true> { typedef Two Type; };
 
-// Each block computes a tile. SIDE: the side of all windows, which are then held in registers; 0 if they differ or are larger.
+// Each block computes a tile. SIDE: the side of the windows if all are squares of this side and fit into registers, else 0.
 template <typename T, int SIDE>
 __global__ void __launch_bounds__(256, 3)
     median_tiles(const int64 *__restrict__ first_blocks, const Median *__restrict__ medians, int samples) {
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(256, 3)
     write_tile<T, Unlocked<T>>(tiles, tile, results);
 }
 
-// For windows that do not fit into shared memory: one thread per element.
+// For windows that do not fit into shared memory: each thread computes one element.
 template <typename T>
 __global__ void median(const int64 *__restrict__ first_blocks, const Median *__restrict__ medians, int samples) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);

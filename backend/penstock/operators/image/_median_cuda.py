@@ -10,7 +10,7 @@ from penstock.kernels.cuda.launch import Located, OnGpu, blocks_for, launch, loc
 from penstock.kernels.cuda.structs import Int32, cuda_type, records
 from penstock.kernels.cuda.tiles import Tiles, Tiling, tile_source, tiles_of, tiling_for
 
-# Window sizes that fit into registers.
+# Sides of square windows that fit into registers.
 _SMALL = (3, 5, 7)
 
 
@@ -27,9 +27,9 @@ _Job = tuple[Located, int, tuple[int, int], Located]
 
 
 def median_filter(jobs: Sequence[tuple[OnGpu, int, tuple[int, int], OnGpu]]) -> None:
-    """Filter ``(source, axis, window, target)`` for each sample.
+    """Write the medians of each ``(source, axis, window, target)`` to its target.
 
-    ``axis`` is the dimension of height, and width is the next; windows are (height, width), both odd.
+    ``axis`` is the dimension of height, and the next one is width; ``window`` is (height, width), both odd.
     """
     located = [(locate(source), axis, window, locate(target)) for source, axis, window, target in jobs]
     tiles = [(job, _tiling(job)) for job in located if job[3].size]

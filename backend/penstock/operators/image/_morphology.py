@@ -40,7 +40,7 @@ class MaskPlan:
     """A rectangular mask.
 
     Attributes:
-        width, height: its extents, all iterations combined.
+        width, height: extents of a single mask that is equivalent to all iterations.
         x, y: the element of the mask that is aligned with the output pixel.
     """
 
@@ -51,7 +51,7 @@ class MaskPlan:
 
 
 class MorphologyOperator(Operator[str, MaskPlan]):
-    """Base class of operators that take the extreme value under a mask.
+    """Base class of operators that set each pixel to the maximum or the minimum under a mask.
 
     Attributes:
         function: name of OpenCV's function, for the CPU.

@@ -1,4 +1,4 @@
-// The greatest or the least of the values under a rectangle.
+// The maximum or minimum of the values under a rectangle.
 #include "tiles.cuh"
 
 struct Greatest {
@@ -8,7 +8,7 @@ struct Least {
     template <typename T> static __device__ T of(T a, T b) { return b < a ? b : a; }
 };
 
-// The extremes of N lines of values, which `slide` passes to `take`.
+// The extremes of N overlapping lines of values; `slide` passes each value to `take`.
 template <int N, typename Extreme>
 struct Extremes {
     float best[N];
@@ -22,7 +22,8 @@ struct Exact {
     static __device__ T of(float value) { return T(value); }
 };
 
-// Each block computes a tile: extremes along columns, then those of them along rows. Floats hold the values of all types.
+// Each block computes a tile: first the extremes along columns, then the extremes of these along rows. Floats hold the values of all
+// types exactly.
 template <typename T, typename Extreme>
 __global__ void __launch_bounds__(256, 4) extreme_tiles(const int64 *__restrict__ first_blocks,
                                                         const Rectangle *__restrict__ rectangles, int samples) {
@@ -50,7 +51,7 @@ __global__ void __launch_bounds__(256, 4) extreme_tiles(const int64 *__restrict_
     });
     __syncthreads();
 
-    // The input is not needed any more: the results overwrite it.
+    // The tile's input is no longer needed, so the results overwrite it.
     each_place(tile.rows, (tile.columns + STRETCH - 1) / STRETCH * inner, [&](int row, int lane) {
         const int element = lane % inner + lane / inner * STRETCH * inner;
         const float *line = columns + row * pitch + element;
@@ -66,7 +67,7 @@ __global__ void __launch_bounds__(256, 4) extreme_tiles(const int64 *__restrict_
     write_tile<T, Exact<T>>(tiles, tile, values);
 }
 
-// For rectangles that do not fit into shared memory, along one axis of an array seen as (outer, n, inner).
+// For rectangles that do not fit into shared memory: takes extremes along one axis of an array viewed as (outer, size, inner).
 template <typename T, typename Extreme>
 __global__ void extreme(const int64 *__restrict__ first_blocks, const Line *__restrict__ lines, int samples) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);

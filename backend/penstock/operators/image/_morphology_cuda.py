@@ -1,4 +1,4 @@
-"""The extreme value under a rectangle, on the GPU."""
+"""The maximum or minimum under a rectangle, on the GPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Rectangle(NamedTuple):
     """The descriptor of one sample that is computed in tiles.
 
     Attributes:
-        neutral: the neutral element of the operation.
+        neutral: a value that does not change the result: -inf for a maximum, inf for a minimum.
     """
 
     tiles: Tiles
@@ -28,7 +28,7 @@ class _Rectangle(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """The descriptor of one axis of a sample seen as (outer, n, inner)."""
+    """The descriptor of a pass along one axis of a sample, viewed as (outer, size, inner)."""
 
     source: Pointer
     target: Pointer
@@ -45,12 +45,13 @@ SOURCE = tile_source(__file__, _Rectangle, _Line)
 
 @dataclass(slots=True)
 class Morphology:
-    """The work for one sample.
+    """One sample to dilate or erode.
 
     Attributes:
         source, target: arrays on the GPU.
-        axis: the dimension of height; width is the next.
-        lengths, anchor: (height, width) of the rectangle, and the element of it that is aligned with the output pixel.
+        axis: the dimension of height; the next one is width.
+        lengths: height and width of the rectangle.
+        anchor: the rectangle's element (y, x) that is aligned with the output pixel.
     """
 
     source: Located
@@ -61,7 +62,7 @@ class Morphology:
 
 
 def take_extremes(extreme: str, jobs: Sequence[Morphology], border: str) -> None:
-    """Fill all targets, which have the sources' data types.
+    """Set each pixel of the targets to the extreme value under the rectangle; a target has its source's data type.
 
     Args:
         extreme: ``Greatest`` or ``Least``.

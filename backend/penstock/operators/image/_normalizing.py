@@ -1,4 +1,4 @@
-"""Tables of 256 values that rescale and normalize as models' image processors do, with the arithmetic of their library."""
+"""Tables of the 256 normalized values of a byte, computed with the arithmetic of the library that a model's image processor uses."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import numpy as np
 from penstock.schema import Argument
 
 SPLIT = np.float32((1 << 16) + 1)
-"""The factor of Veltkamp's split: adding and then subtracting this multiple of a number drops the last 16 of its 24
-bits.
-"""
+"""The factor of Veltkamp's split: with ``more = x * SPLIT``, ``more - (more - x)`` is x rounded from 24 to 8 bits."""
 REFERENCES = ("torchvision", "numpy", "bfloat16", "to_dtype", "to_tensor")
 NORMALIZING_ARGUMENTS = (
     Argument("divisor", "float", 255.0, "Values are divided by it; 1: they are not."),
@@ -31,10 +29,10 @@ NORMALIZING_ARGUMENTS = (
 
 
 def checked_table(divisor: float, mean: Sequence[float], reference: str, std: Sequence[float]) -> np.ndarray:
-    """Return the table that :data:`NORMALIZING_ARGUMENTS` ask for: see :func:`table_of`.
+    """Check the values of :data:`NORMALIZING_ARGUMENTS`, and return the table for them: see :func:`table_of`.
 
     Raises:
-        ValueError: the arguments contradict each other.
+        ValueError: an argument is not valid, or ``mean`` and ``std`` differ in length.
     """
     if len(mean) != len(std):
         raise ValueError(f"`mean` and `std` must have equally many values. Got: {len(mean)} and {len(std)}")
@@ -46,12 +44,12 @@ def checked_table(divisor: float, mean: Sequence[float], reference: str, std: Se
 
 
 def table_of(reference: str, divisor: float, mean: Sequence[float], std: Sequence[float]) -> np.ndarray:
-    """Return the result for each of the 256 byte values in each channel, or in all: float32 of shape (C, 256).
+    """Return the normalized value of each byte: float32 of shape (C, 256), or (1, 256) for all channels.
 
     Args:
         reference: the library whose arithmetic to use, one of ``REFERENCES``.
-        divisor: values are divided by it.
-        mean, std: one for each channel, or one for all; none: values are not normalized.
+        divisor: the number by which values are divided first.
+        mean, std: one value for each channel, or one for all; if empty, values are only divided by ``divisor``.
     """
     values = np.arange(256, dtype=np.float32)[None]
     offset, spread = (np.array(numbers, np.float32)[:, None] for numbers in (mean, std))
@@ -68,14 +66,14 @@ def table_of(reference: str, divisor: float, mean: Sequence[float], std: Sequenc
 def factors_of(
     table: np.ndarray, divisor: float, mean: Sequence[float], reference: str, std: Sequence[float]
 ) -> np.ndarray:
-    """Return factors with which ``(value * a - b) / c`` in single precision equals the table's values bit for bit.
+    """Return factors a, b and c for which ``(value * a - b) / c`` in single precision equals the table's values bit for bit.
 
     Args:
         table: the result of :func:`table_of` for the other arguments.
 
     Returns:
-        float32 of shape (3, 4): a, b and c of each of three channels, and whether each step is rounded to bfloat16; of shape
-        (0, 4) if there are none.
+        float32 of shape (3, 4): for each of three channels, a, b, c, and 1 if each step must be rounded to bfloat16, else 0;
+        of shape (0, 4) if no factors were found.
     """
     if len(table) not in (1, 3):
         return np.empty((0, 4), np.float32)
@@ -98,7 +96,7 @@ def _as_it_is(values: np.ndarray) -> np.ndarray:
 
 
 def _short(values: np.ndarray) -> np.ndarray:
-    """Round to bfloat16 as ``compute_row`` does: like :func:`_as_bfloat16`, except perhaps for ties."""
+    """Round float32 values to bfloat16 as ``compute_row`` does: like :func:`_as_bfloat16`, except perhaps for ties."""
     more = values * SPLIT
     return more - (more - values)
 
@@ -114,7 +112,7 @@ def _rescaled(reference: str, values: np.ndarray, divisor: float) -> np.ndarray:
 
 
 def _as_bfloat16(values: np.ndarray) -> np.ndarray:
-    """Return float32 rounded to 8 bits of precision, ties to even."""
+    """Return values as float32, rounded to the 8 bits of precision of bfloat16, ties to even."""
     bits = values.astype(np.float32).view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
     return rounded.view(np.float32)

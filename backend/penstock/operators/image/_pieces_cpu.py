@@ -1,4 +1,4 @@
-"""Images of uint8 cut into the patches or tiles of a model, with values looked up in tables or computed, on the CPU."""
+"""Cutting uint8 images into a model's patches or tiles on the CPU, with normalized values looked up in tables or computed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.operators.image._rescale_normalize_cpu import compute_row
 
 # Number of pixels of a patch computed at once; narrower patches use the lookup table.
 _LANES = 8
-# The number of their values.
+# Number of values in that many pixels of three channels.
 _RUN = 3 * _LANES
 
 
@@ -39,31 +39,31 @@ def fill_patches(
     past_cache: bool,
     out: np.ndarray,
 ) -> None:
-    """Write the patches of a region of an image or a video to ``out`` sequentially, which is the fastest order for memory.
+    """Write the patches of a region of an image or a video to ``out``, sequentially because memory is fastest this way.
 
     Args:
         frames: uint8 of shape (T, H, W, C), contiguous.
-        top, left, height, width: the region.
+        top, left, height, width: the region, in pixels.
         table: float32 of shape (C, 256), or (1, 256) for all channels.
-        factors: the factors that compute the same values; may be empty.
-        patch: extent of a patch.
-        merge: patches are ordered in squares of this size.
-        temporal: frames in a patch; where they do not suffice, the last one is repeated.
-        channels_last: a patch has the order (H, W, C), not (C, T, H, W).
-        past_cache: whether ``out`` is written past the cache: see :func:`is_beyond_cache`.
+        factors: factors that compute the table's values (see :func:`factors_of`); may be empty.
+        patch: height and width of a patch.
+        merge: patches are written in squares of ``merge`` x ``merge`` patches.
+        temporal: number of frames in a patch; if the last patch has fewer, the last frame is repeated.
+        channels_last: whether the values of a patch are ordered (H, W, C) instead of (C, T, H, W).
+        past_cache: whether to write ``out`` past the cache: see :func:`is_beyond_cache`.
         out: float32, 1-D.
     """
     count, _, _, channels = frames.shape
     square, stride = patch * merge, frames.shape[2] * channels
     corner, frame_size = top * stride + left * channels, frames.shape[1] * stride
-    # Bfloat16 uses the lookup table: no model takes bfloat16 patches.
+    # Values that are rounded to bfloat16 are always looked up: no model takes such patches, so speed does not matter.
     computed = len(factors) > 0 and factors[0, 3] == 0 and channels == 3 and patch >= _LANES
     pixels, values = frames.reshape(-1), table.reshape(-1)
     spread = spread_factors(factors, _LANES) if computed else np.empty(0, np.float32)
-    # Step from one channel's values in the table to the next.
+    # Distance from one channel's values in the table to the next channel's.
     step = 256 if len(table) > 1 else 0
     size = patch * patch * (channels if channels_last else 1)
-    # Buffer for a patch, or one of its channels, after values that are not written yet, less than a cache line.
+    # `held` has room for a patch, or one channel of it, after `left` values that are not written yet: less than a cache line.
     held, left, done = np.empty(size + 2 * LANES, np.float32), 0, 0
     values_held, values_out, address = pointer(held), pointer(out), np.int64(out.ctypes.data) // 4
     for time in range((count + temporal - 1) // temporal):
@@ -72,7 +72,7 @@ def fill_patches(
                 for number in range(merge * merge):
                     row = square_row * square + number // merge * patch
                     column = square_column * square + number % merge * patch
-                    # The offset of a value within a frame.
+                    # The offset of the patch's first value within a frame.
                     begin = corner + row * stride + column * channels
                     for part in range(1 if channels_last else channels * temporal):
                         channel, frame = part // temporal, min(time * temporal + part % temporal, count - 1)
@@ -108,11 +108,11 @@ def fill_rows(
     past_cache: bool,
     out: np.ndarray,
 ) -> None:
-    """Write the patches of a region of an image side by side, each row of patches after the previous one.
+    """Write the patches of a region of an image side by side; each row of patches follows the previous row on its right.
 
     Args:
         image: uint8 of shape (H, W, C), contiguous.
-        top, begin, height, width: the region.
+        top, begin, height, width: the region, in pixels; ``begin`` is its first column.
         table, factors, past_cache: as for :func:`fill_patches`.
         column: the first column of ``out`` to write.
         out: float32 of shape (C, patch, columns), contiguous.
@@ -122,7 +122,7 @@ def fill_rows(
     size = width + 3 * LANES
     held, rests = np.empty((channels, size), np.float32), np.empty((channels, LANES), np.float32)
     left, done = np.empty(channels, np.int64), np.empty(channels, np.int64)
-    # Addresses, since numba counts references to arrays at each call; the arrays stay alive while variables refer to them.
+    # Pass pointers, since numba counts references to arrays at each call. Local variables keep the arrays alive.
     pixels, numbers, flat = pointer(image.reshape(-1)), pointer(factors.reshape(-1)), pointer(held.reshape(-1))
     rest, lefts, places = pointer(rests.reshape(-1)), pointer(left), pointer(done)
     target, address = pointer(out.reshape(-1)), np.int64(out.ctypes.data) // 4
@@ -158,12 +158,12 @@ def _write_rows(
     """Append a row of each channel to the channel's output, as far as it fills whole cache lines.
 
     Args:
-        held: float32, ``size`` for each channel: a row of ``width`` values, with ``LANES`` free elements before and after it.
-        rests: ``LANES`` for each channel: values of previous rows that are not yet written, less than a line.
-        left: their number for each channel.
-        done: the next write position of each channel.
-        past_cache: whether lines are written past the cache.
-        address: the address of ``out``, in units of values.
+        held: float32, ``size`` elements per channel: a row of ``width`` values after ``LANES`` unused elements; unused ones follow.
+        rests: ``LANES`` elements per channel: the values of previous rows that did not fill a cache line.
+        left: number of values in ``rests``, for each channel.
+        done: the next write position in ``out``, for each channel.
+        past_cache: whether to write lines past the cache.
+        address: the address of ``out``, divided by the size of a value.
     """
     for c in range(channels):
         rest, place = at(left, c), at(done, c)
@@ -181,7 +181,7 @@ def _write_rows(
 
 @inner
 def _write_rests(rests: np.ndarray, left: np.ndarray, done: np.ndarray, out: types.CPointer) -> None:
-    """Write the remaining values of each channel: see :func:`_write_rows`."""
+    """Write the values that are left in ``rests`` for each channel: see :func:`_write_rows`."""
     for c in range(len(left)):
         for k in range(left[c]):
             put(out, done[c] + k, rests[c, k])
@@ -194,18 +194,18 @@ def _write_lines(
     """Write whole cache lines of the buffered values, and move the remainder, less than a line, to the start of the buffer.
 
     Args:
-        held: ``count`` values of float32, followed by room for a line.
-        out: receives them from ``done`` on.
-        offset: the distance in values of the position ``done`` from the start of a cache line.
+        held: the buffer: ``count`` values of float32, followed by room for a line.
+        out: the array to write to, starting at position ``done``.
+        offset: the distance of position ``done`` from the start of its cache line, in values.
 
     Returns:
-        How many it wrote.
+        The number of values written.
     """
     if count < LANES:
         return 0
     written = 0
     if past_cache and offset:
-        # Write the first values up to the end of a line, and a few more, which are overwritten later.
+        # Fill the current line by writing a whole vector; what it writes beyond the line is overwritten next.
         store(out, done, load(held, 0, LANES))
         written = LANES - offset
     while written + LANES <= count:
@@ -219,11 +219,11 @@ def _write_lines(
 def _compute_pixels(
     pixels: np.ndarray, source: int, stride: int, patch: int, spread: np.ndarray, out: np.ndarray, place: int
 ) -> None:
-    """Compute the values of a patch, pixel by pixel, by factors."""
+    """Compute the values of a patch with ``spread`` factors, pixel by pixel."""
     for _ in range(patch):
         x = 0
         while x < patch:
-            # The last vectors overlap the previous ones.
+            # The last vectors of a row overlap the previous ones.
             x = min(x, patch - _LANES)
             for k in range(0, _RUN, _LANES):
                 a, b, c = (load(spread, k, _LANES), load(spread, k + _RUN, _LANES), load(spread, k + 2 * _RUN, _LANES))
@@ -244,7 +244,7 @@ def _compute_channel(
     out: np.ndarray,
     place: int,
 ) -> None:
-    """Compute the values of one of a patch's three channels, by factors."""
+    """Compute the values of one of a patch's three channels with its factors."""
     a, b, c = factors[channel, 0], factors[channel, 1], factors[channel, 2]
     for _ in range(patch):
         x = 0
@@ -268,7 +268,7 @@ def _look_up_pixels(
     out: np.ndarray,
     place: int,
 ) -> None:
-    """Look up the values of a patch, pixel by pixel, in the channels' tables, which begin ``step`` apart."""
+    """Look up the values of a patch, pixel by pixel; the tables of successive channels begin ``step`` values apart."""
     for _ in range(patch):
         for k in range(patch * channels):
             out[place + k] = values[k % channels * step + pixels[source + k]]
@@ -311,10 +311,10 @@ def fill_tiles(
     Args:
         image: uint8 of shape (H, W, C), contiguous.
         table: float32 of shape (C, 256), or (1, 256) for all channels.
-        factors: the factors that compute the same values; may be empty.
+        factors: factors that compute the table's values (see :func:`factors_of`); may be empty.
         top, left: position of the image on the canvas.
-        columns: tiles in a row of the canvas.
-        blank: float32 of shape (C,): the value outside the image.
+        columns: number of tiles in a row of the canvas.
+        blank: float32 of shape (C,): each channel's value outside the image.
         out: float32 of shape (tiles, C, h, w), contiguous.
     """
     height, width, channels = image.shape
@@ -322,7 +322,7 @@ def fill_tiles(
     aligned, area, size = is_written_past_cache(out, wide, high * wide), high * wide, wide + 3 * LANES
     held, rests = np.empty((channels, size), np.float32), np.empty((channels, LANES), np.float32)
     left_over, done = np.empty(channels, np.int64), np.empty(channels, np.int64)
-    # Addresses, since numba counts references to arrays at each call; the arrays stay alive while variables refer to them.
+    # Pass pointers, since numba counts references to arrays at each call. Local variables keep the arrays alive.
     pixels, tables, step = pointer(image.reshape(-1)), pointer(table.reshape(-1)), 256 if len(table) > 1 else 0
     numbers, blanks, computed = pointer(factors.reshape(-1)), pointer(blank), len(factors) > 0 and channels == 3
     target, address = pointer(out.reshape(-1)), np.int64(out.ctypes.data) // 4
@@ -331,7 +331,7 @@ def fill_tiles(
         row, column, first = number // columns * high - top, number % columns * wide - left, number * channels * area
         begin, end = min(max(-column, 0), wide), max(min(width - column, wide), 0)
         past_cache = aligned and begin % LANES == 0 and end % LANES == 0
-        # Rows that are not whole cache lines go through a buffer that collects whole lines for writing past the cache.
+        # Rows that do not consist of whole cache lines are collected in a buffer, from which whole lines are written past the cache.
         gathers = is_beyond_cache(out) and not past_cache
         own, where, stride = (pointer(held.reshape(-1)), LANES, size) if gathers else (target, first, area)
         for c in range(channels):

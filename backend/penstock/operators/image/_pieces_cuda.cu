@@ -37,7 +37,7 @@ __global__ void fill_patches(const int64 *__restrict__ first_blocks, const Patch
         }
     }
     uint32 columns = p.columns, area = p.rows * columns, place = number % area;
-    // Squares of patches follow each other row by row.
+    // Patches are ordered in squares of MERGE x MERGE, and the squares row by row.
     uint32 square = place / (MERGE * MERGE), inside = place % (MERGE * MERGE), squares = columns / MERGE;
     uint32 row = square / squares * MERGE + inside / MERGE, column = square % squares * MERGE + inside % MERGE;
     // The last frame is repeated for missing ones.
@@ -47,7 +47,7 @@ __global__ void fill_patches(const int64 *__restrict__ first_blocks, const Patch
     *target = table[(p.several ? channel * 256 : 0) + value];
 }
 
-// Each thread computes four neighbouring values.
+// Each thread computes four adjacent values.
 __global__ void fill_tiles(const int64 *__restrict__ first_blocks, const Tiling *__restrict__ images, int samples,
                            const float *__restrict__ table, const float *__restrict__ blank) {
     const int COUNT = 4;

@@ -1,4 +1,4 @@
-"""Images of uint8 cut into the patches or tiles of a model, with values looked up in tables, on the GPU."""
+"""Cutting uint8 images into a model's patches or tiles on the GPU, with normalized values looked up in tables."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class _Patching(NamedTuple):
     Attributes:
         source: address of the region's first element.
         elements: number of elements of the target to compute.
-        frame: pixels of a frame.
-        patches: number of the image's patches; the rest of the target is 0.
+        frame: number of pixels in a frame.
+        patches: number of the image's patches; the rest of the target is filled with 0.
         rows, columns: the number of rows and columns of patches.
-        width: pixels of a row.
-        first, total: number of patches before these, and in all, if the patches are side by side.
+        width: number of pixels in a row of the image.
+        first, total: if patches are side by side, the number of patches before these, and the number of all patches.
         several: whether each channel has its own table.
     """
 
@@ -49,11 +49,11 @@ class _Tiling(NamedTuple):
     """The descriptor of one image and its tiles.
 
     Attributes:
-        elements: the target's elements.
+        elements: number of elements of the target.
         height, width: the height and width of the image.
-        top, left: its position on the canvas.
-        columns: tiles in a row of the canvas.
-        high, wide: extents of a tile.
+        top, left: position of the image on the canvas.
+        columns: number of tiles in a row of the canvas.
+        high, wide: the height and width of a tile.
         several: whether each channel has its own table.
     """
 
@@ -76,14 +76,14 @@ SOURCE = KernelSource(__file__, _Patching, _Tiling)
 
 @dataclass(slots=True)
 class Patches:
-    """The work for one image.
+    """An image, a video, or a region of one, to cut into patches.
 
     Attributes:
         source: an array of shape (T, H, W, C).
-        target: float32 of shape (patches, values), or (C, patch, columns) where patches lie beside each other.
-        region: each frame's region: its origin and its extents.
+        target: float32 of shape (patches, values), or (C, patch, columns) if patches are side by side.
+        region: top, left, height and width of the region of each frame.
         count: the number of patches, without padding.
-        first, total: number of patches before these, and in all, if the patches are side by side.
+        first, total: if patches are side by side, the number of patches before these, and the number of all patches.
     """
 
     source: Located
@@ -96,13 +96,13 @@ class Patches:
 
 @dataclass(slots=True)
 class Tiles:
-    """The work for one image.
+    """An image on a canvas to cut into tiles.
 
     Attributes:
         source: an array of shape (H, W, C).
         target: float32 of shape (tiles, C, h, w).
         top, left: position of the image on the canvas.
-        columns: tiles in a row of the canvas.
+        columns: number of tiles in a row of the canvas.
     """
 
     source: Located
@@ -115,10 +115,10 @@ class Tiles:
 def fill_patches(
     jobs: Sequence[Patches], table: np.ndarray, patch: int, merge: int, temporal: int, channels_last: bool, beside: bool
 ) -> None:
-    """Fill all targets, in one launch; arguments as those of the function of the same name for the CPU.
+    """Cut all images into patches in one launch; for arguments not listed here, see ``fill_patches`` of ``_pieces_cpu.py``.
 
     Args:
-        beside: patches are side by side.
+        beside: whether patches are side by side, as ``fill_rows`` writes them, instead of one after the other.
     """
     entries = []
     for job in jobs:
@@ -148,11 +148,11 @@ def fill_patches(
 
 
 def fill_tiles(jobs: Sequence[Tiles], table: np.ndarray, blank: np.ndarray) -> None:
-    """Fill all targets, in one launch.
+    """Cut all canvases into tiles in one launch.
 
     Args:
         table: float32 of shape (C, 256), or (1, 256) for all channels.
-        blank: float32 of shape (C,): the value outside an image.
+        blank: float32 of shape (C,): each channel's value outside an image.
     """
     entries = []
     for job in jobs:

@@ -1,4 +1,4 @@
-"""How images are resized with another library's arithmetic."""
+"""Plans for resizing images with another library's arithmetic."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from penstock.kernels.cuda.torch_floats import WidenedTaps
     from penstock.kernels.resize_shapes import AxisPlan
 
-# For each library, the names of its filters, and our filter that each selects.
+# For each library, the names of its filters, and the `interp_type` that selects each; None: it needs `interpolation`.
 FILTER_NAMES: dict[str, dict[str, DALIInterpType | None]] = {
     "pil": {
         "nearest": INTERP_NN,
@@ -65,10 +65,10 @@ class Reference:
 
     Attributes:
         library: `pil`, `torchvision` or `opencv`.
-        interpolation: the filter's name; empty: the one that corresponds to ours.
-        reducing_gap: Pillow's: first reduce the image by integer factors, to no less than this many times the output's
-            size; 0: don't.
-        as_floats: whether images of uint8 are resized as PyTorch resizes floats, and rounded.
+        interpolation: the library's name for the filter; if empty, `interp_type` selects the filter.
+        reducing_gap: Pillow's argument: first reduce the image by integer factors, to no less than this many times the
+            output's size; 0: do not.
+        as_floats: whether to resize uint8 images as PyTorch resizes floats, and to round the results.
     """
 
     library: str
@@ -114,7 +114,7 @@ class ReferencePlan(ResamplePlan):
 
     @functools.cached_property
     def filter(self) -> str:
-        """The name of the filter."""
+        """The library's name for the filter."""
         return self.reference.filter_of(self.filters[0])
 
     @property
@@ -122,7 +122,7 @@ class ReferencePlan(ResamplePlan):
         """Whether the width is resampled before the height."""
         if self.reference.library != "pil":
             return True
-        # As Pillow 13 does: for images that lose more than twice as many rows as columns, rows go first.
+        # As in Pillow 13, an image that loses more than twice as many rows as columns is resampled vertically first.
         vertical, horizontal = self.axes
         fewer_rows = vertical.size_in - vertical.size_out
         return fewer_rows <= 0 or fewer_rows <= 2 * (horizontal.size_in - horizontal.size_out)
@@ -140,7 +140,7 @@ class ReferencePlan(ResamplePlan):
 
     @property
     def byte_tables(self) -> tuple[ReferenceTaps, ReferenceTaps] | None:
-        """The vertical and horizontal filters, if three-channel images are resampled in integers, columns first; else None."""
+        """The vertical and horizontal filters of a three-channel image resampled in integers, columns first; None for others."""
         if self.filter.startswith("nearest") or self.channels != 3 or not self.columns_first or not self.tables:
             return None
         vertical, horizontal = self.tables
@@ -148,7 +148,7 @@ class ReferencePlan(ResamplePlan):
 
     @property
     def part_kept(self) -> Region | None:
-        """The part of the image, along its two axes, that equals the result; None if anything is resampled."""
+        """The part of the image, along its two axes, that is the result; None unless all filters copy pixels unchanged."""
         from penstock.kernels.cpu.fixed_point import kept_positions
 
         if not self.tables or self.has_alpha(self.channels):
@@ -185,7 +185,7 @@ class ReferencePlan(ResamplePlan):
             self.resample(plane, result, self.tables)
 
     def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[ReferenceTaps]) -> None:
-        """Resample an image (H, W, C), or a part of one, by the tables of both axes."""
+        """Resample an image (H, W, C), or a part of one, with the tables of both axes."""
         from penstock.kernels.cpu.resample import gather_image
         from penstock.kernels.cpu.translucency import premultiplied, unmultiply
 
@@ -199,11 +199,11 @@ class ReferencePlan(ResamplePlan):
             self.resample_opaque(source, target, tables)
 
     def has_alpha(self, channels: int) -> bool:
-        """Return whether the last of this many channels is the opacity, as in Pillow's modes LA and RGBA."""
+        """Return whether the last of ``channels`` channels is the alpha channel, as in Pillow's modes LA and RGBA."""
         return self.reference.library == "pil" and channels in (2, 4)
 
     def resample_opaque(self, source: np.ndarray, target: np.ndarray, tables: Sequence[ReferenceTaps]) -> None:
-        """Resample each channel separately, the opacity like the others."""
+        """Resample each channel separately, including an alpha channel."""
         from penstock.kernels.cpu.fixed_point import resample_image
 
         vertical, horizontal = tables
@@ -212,8 +212,7 @@ class ReferencePlan(ResamplePlan):
 
 @dataclass(frozen=True)
 class ReducingPlan(ReferencePlan):
-    """How to resample one sample like Pillow with a ``reducing_gap``: first reduce by integer factors, then
-    resample."""
+    """How to resample one sample like Pillow with a ``reducing_gap``: first reduce it by integer factors, then resample it."""
 
     @functools.cached_property
     def tables(self) -> tuple[ReferenceTaps, ...]:
@@ -248,13 +247,13 @@ class FloatPlan(ReferencePlan):
 
     @property
     def has_kernel(self) -> bool:
-        """Whether a GPU kernel computes the plan: with antialiasing, where the size changes."""
+        """Whether there is a GPU kernel for the plan: only with antialiasing, and if the size changes."""
         same = all(axis.size_out == int(axis.end) - int(axis.start) for axis in self.axes)
         return self.antialias and not same and not self.filter.startswith("nearest")
 
     @property
     def neighbours(self) -> str | None:
-        """The filter, if a whole three-channel image, at least one vector wide, is resized without antialiasing; else None."""
+        """The filter, if it resizes a whole three-channel image without antialiasing and both widths fill a vector; else None."""
         from penstock.kernels.cpu.torch_pixels import LEAST
 
         whole = all(
@@ -319,7 +318,7 @@ def _widened_taps(axis: AxisPlan, window: Window, cubic: bool) -> WidenedTaps:
 
 @dataclass(frozen=True)
 class OpencvPlan(ReferencePlan):
-    """How to resize one sample with OpenCV itself, which is a dependency anyway, and releases the GIL."""
+    """How to resize one sample by calling OpenCV, which is a dependency anyway and releases the GIL."""
 
     @functools.cached_property
     def tables(self) -> tuple[ReferenceTaps, ...]:
@@ -341,7 +340,7 @@ class ReferencePlans(ResamplePlans):
     """How to resample many samples with the arithmetic of ``reference``.
 
     Attributes:
-        channels: each sample's channels.
+        channels: each sample's number of channels.
         kind: the class of a single sample's plan.
     """
 

@@ -1,4 +1,4 @@
-"""Stages of a chain that resize with another library's arithmetic, combined with the store after them if possible."""
+"""Chain stages that resize with another library's arithmetic, fused with the store after them where possible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from penstock.schema.operator import Shape
 
 @dataclass(frozen=True)
 class ReferenceResampling(Resized):
-    """A sample resized by tables of integer weights."""
+    """Resizes a sample with tables of integer weights."""
 
     plan: ReferencePlan
     first: int
@@ -69,7 +69,7 @@ class ReferenceResampling(Resized):
 
 
 def rows_at(source: Pixels, read: Region, first: int) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Return the rows of ``read`` as a contiguous array, and its origin along H and W, which begin at dimension ``first``."""
+    """Return a contiguous array that contains ``read``, and the array's origin along H and W; H is dimension ``first``."""
     behind = first + 2
     if not first and source.array.flags.c_contiguous and source.array.shape[behind:] == read.extents[behind:]:
         return source.array, source.origin[:2]
@@ -85,10 +85,10 @@ def rows_at(source: Pixels, read: Region, first: int) -> tuple[np.ndarray, tuple
 
 @dataclass(frozen=True)
 class ResampledPlanes(Stage):
-    """Images of bytes, resampled with integer weights, and stored as planes of values computed by factors, in one pass.
+    """Resamples uint8 images with integer weights, and stores them as planes of normalized values, in one pass.
 
     Attributes:
-        resampling, store: the stages that it combines.
+        resampling, store: the two stages that this stage replaces.
         vertical, horizontal: the filters.
     """
 

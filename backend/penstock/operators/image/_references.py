@@ -35,7 +35,7 @@ from penstock.schema.operator import Operator
 _DALI = "dali"
 # The types that each library's arithmetic supports; libraries that are not listed support all.
 _TYPES = {"pil": (UINT8,), "torchvision": (UINT8, FLOAT)}
-# Libraries without an option for antialiasing.
+# Libraries without an option for antialiasing, and whether their filters are antialiased.
 _ANTIALIASES = {"pil": True, "opencv": False}
 REFERENCE_ARGUMENTS = (
     Argument(
@@ -188,12 +188,13 @@ class ReferenceResizing(ResizingOperator):
         elif all(isinstance(sample.plan, FloatPlan) and sample.plan.has_kernel for sample in workspace.live):
             resample_widened(workspace)
         else:
-            # There are no kernels for other floats, for OpenCV's resizing, or for images that are reduced first.
+            # There are no kernels for other plans for floats, for OpenCV's resizing, or for images that are reduced first: they are
+            # computed on the host.
             Operator.compute_batch(self, workspace)
 
 
 def resample_references(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
-    """Resample images of uint8 on the GPU, by tables of integer weights."""
+    """Resample uint8 images on the GPU with tables of integer weights."""
     from penstock.kernels.cuda.fixed_point import BytesResampling, resample_bytes
     from penstock.kernels.cuda.launch import locate_all
 
@@ -214,7 +215,7 @@ def resample_references(workspace: Workspace[Spatial, ResamplePlan, ResamplePlan
 
 
 def resample_widened(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
-    """Resample images of float on the GPU, as PyTorch does with antialiasing."""
+    """Resample float images on the GPU as PyTorch does with antialiasing."""
     from penstock.kernels.cuda.launch import locate_all
     from penstock.kernels.cuda.torch_floats import FloatResampling, resample_floats
 

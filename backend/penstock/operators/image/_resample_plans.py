@@ -1,4 +1,4 @@
-"""How samples are resampled: extents, regions, filters and windows of their spatial axes."""
+"""Plans for resampling samples: extents, regions, filters and windows of the spatial axes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _FILTERS = {int(kind): kind for kind in DALIInterpType.__members__.values()}
 
 @dataclass(frozen=True)
 class Window:
-    """The part of a resized axis that is retained.
+    """The part of a resized axis that is computed.
 
     Attributes:
-        start, stop: positions in the resized axis.
-        mirrored: whether it is reversed.
+        start, stop: positions in the resized axis; ``stop`` is exclusive.
+        mirrored: whether the part is reversed.
     """
 
     start: int
@@ -38,7 +38,7 @@ class Window:
     mirrored: bool = False
 
     def part(self, inner: Window) -> Window:
-        """Return a window within this window as a window of the axis."""
+        """Return ``inner``, whose positions are relative to this window, as a window of the axis."""
         if self.mirrored:
             return Window(self.stop - inner.stop, self.stop - inner.start, not inner.mirrored)
         return Window(self.start + inner.start, self.start + inner.stop, inner.mirrored)
@@ -52,7 +52,7 @@ class ResamplePlan:
         axes: the plan of each spatial axis.
         filters: the filter of each spatial axis.
         antialias: whether filters widen when an axis shrinks.
-        windows: the part of each spatial axis that is retained.
+        windows: the part of each resized axis that is computed.
     """
 
     axes: tuple[AxisPlan, ...]
@@ -66,26 +66,26 @@ class ResamplePlan:
         return tuple(window.stop - window.start for window in self.windows)
 
     def resized(self, shape: Shape, first: int) -> Shape:
-        """Return the output's shape for an input's, whose spatial dimensions begin with ``first``."""
+        """Return the output's shape for an input of ``shape``, whose spatial dimensions begin at ``first``."""
         return (*shape[:first], *self.extents, *shape[first + len(self.windows) :])
 
     @functools.cached_property
     def passes(self) -> Passes:
-        """The passes, in their order."""
+        """The passes of the resampling, in the order in which they run."""
         return passes(self.axes, self.filters, bool(self.antialias))
 
     def cropped(self, windows: Sequence[Window]) -> Self:
-        """Return the plan for a window of each axis of this plan's output."""
+        """Return the plan that computes only these windows, one per axis, of this plan's output."""
         composed = tuple(outer.part(inner) for outer, inner in zip(self.windows, windows))
         return replace(self, windows=composed)
 
     @property
     def widens(self) -> bool:
-        """Whether filters widen when an axis shrinks, so that all pixels count."""
+        """Whether filters widen when an axis shrinks, so that every input pixel contributes."""
         return self.antialias and INTERP_NN not in self.filters
 
     def of_reduced(self, scale: int) -> Self:
-        """Return the plan for the image reduced by ``scale``, whose last row and column may cover fewer pixels."""
+        """Return the plan for an image reduced by ``scale``; its last row and column may stand for fewer than ``scale`` pixels."""
         axes = [
             AxisPlan(-(-axis.size_in // scale), axis.size_out, axis.start / scale, axis.end / scale)
             for axis in self.axes
@@ -93,7 +93,7 @@ class ResamplePlan:
         return replace(self, axes=tuple(axes))
 
     def taps_of(self, axis: int) -> EdgeTaps:
-        """Return the filter of one axis."""
+        """Return the filter of one axis, for all output positions."""
         return self.passes.taps(axis, range(self.axes[axis].size_out))
 
     def gpu_taps_of(self, axis: int) -> Taps:
@@ -120,7 +120,7 @@ class ResamplePlan:
         return resampling_records(plans, np.array([shape]), first, source, target)
 
     def resample_images(self, source: np.ndarray, target: np.ndarray, first: int) -> None:
-        """Resample two spatial axes of a contiguous array, from dimension ``first`` on."""
+        """Resample dimensions ``first`` and ``first + 1`` of a contiguous array."""
         images, results, origin = planes_of(source, first), planes_of(target, first), (0, 0, 0, 0)
         stage = self.records(images.shape, 1, source.dtype, target.dtype)
         compute_part(stage, array_part(images, origin), array_part(results, origin))
@@ -128,12 +128,12 @@ class ResamplePlan:
 
 @dataclass(eq=False)
 class ResamplePlans(PlanColumns[ResamplePlan]):
-    """How to resample many samples: arrays of shape (samples, spatial axes).
+    """How to resample many samples. All arrays are of shape (samples, spatial axes).
 
     Attributes:
-        size_in, size_out: extents, int64.
+        size_in, size_out: extents of inputs and outputs, int64.
         start, end: the region of the input that the output covers, float64.
-        filters: the filters' numbers.
+        filters: the filters, as numbers of ``DALIInterpType``.
         antialias: whether filters widen when an axis shrinks.
     """
 
@@ -156,7 +156,7 @@ class ResamplePlans(PlanColumns[ResamplePlan]):
         )
 
     def axis(self, number: int) -> AxisPlans:
-        """Return one axis of all samples."""
+        """Return the plans of one axis for all samples."""
         sizes = self.size_out[:, number]
         return AxisPlans(
             self.size_in[:, number],
@@ -184,8 +184,8 @@ def resampling_records(
     Args:
         plans: the plans of the samples.
         shapes: the inputs' shapes, int64 of shape (samples, rank).
-        first: the dimension of H; that of W follows.
-        source, target: types of elements.
+        first: the dimension of H; the next one is W.
+        source, target: the element types of inputs and outputs.
     """
     from penstock.kernels.cpu.axis_passes import TAPS
     from penstock.kernels.cpu.resample import RESAMPLING, fill_common_axis, fill_resamplings, resampling_kernels
@@ -247,7 +247,7 @@ class ImagePlans:
 
 
 class Spatial(NamedTuple):
-    """The dimensions to resize: ``axes`` of them, from ``first`` on."""
+    """The dimensions to resize: ``axes`` adjacent dimensions, the first of which is ``first``."""
 
     first: int
     axes: int

@@ -16,10 +16,10 @@ from penstock.schema.operator import Shape
 
 
 class Resized(Sampling):
-    """A sample of two spatial axes, resized.
+    """Base class of stages that resize a sample along two spatial axes.
 
     Attributes:
-        plan: the spatial axes' plan.
+        plan: how to resample the spatial axes.
         first: the first spatial dimension.
         shape_in: the input's shape.
     """
@@ -59,16 +59,16 @@ class Resized(Sampling):
         return Region(tuple(anchor), tuple(extents))
 
     def _spans(self, window: Region) -> list[tuple[int, int]]:
-        """Return the rows and columns that a part of the output depends on."""
+        """Return the (start, stop) of the input rows, and of the input columns, that a part of the output depends on."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Resampling(Resized):
-    """A sample resized by the core, in a chain that has to be computed sample by sample.
+    """Resizes a sample with the compiled core, in a chain that has to be computed sample by sample.
 
     Attributes:
-        types: the types of the elements of input and output.
+        types: the element types of input and output.
     """
 
     plan: ResamplePlan

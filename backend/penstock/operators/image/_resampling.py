@@ -21,7 +21,7 @@ _MAX_EXTENT = 1 << 31
 
 
 def image_plans(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> ImagePlans | None:
-    """Return the plans for the kernel that computes the tables itself; None if it doesn't support the batch."""
+    """Return the plans for the kernel that computes filter tables on the GPU; None if that kernel does not support the batch."""
     (first, count), plans, batch = workspace.state, workspace.plans, workspace.inputs[0]
     whole = numpy_dtype(batch.dtype).kind in "iu"
     if count != 2 or not whole or workspace.failures or not len(batch) or plans.size_out.max() >= _MAX_EXTENT:
@@ -63,7 +63,7 @@ def resample_batch(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -
 def resample_images_planned(
     sources: TensorListGPU, targets: TensorListGPU, plans: ImagePlans, after: Normalized | None = None
 ) -> None:
-    """Resample all samples of a batch on the GPU; ``after``: the normalization that follows."""
+    """Resample all samples of a batch on the GPU; ``after``: how to normalize the results, None: not at all."""
     from penstock.kernels.cuda.resample import resample_planned
 
     stacks = stacks_of(sources, plans.shapes)
@@ -71,7 +71,7 @@ def resample_images_planned(
 
 
 def stacks_of(batch: TensorListGPU, shapes: np.ndarray) -> ImageStacks:
-    """Return the samples' addresses, with their shapes as stacks of images."""
+    """Return the addresses of a batch's samples, together with ``shapes``, the samples' shapes as stacks of images."""
     from penstock.kernels.cuda.launch import places_of
     from penstock.kernels.cuda.resample import ImageStacks
 
@@ -80,7 +80,7 @@ def stacks_of(batch: TensorListGPU, shapes: np.ndarray) -> ImageStacks:
 
 
 def _stack_shapes(shapes: np.ndarray, first: int) -> np.ndarray:
-    """Return the shapes of :func:`image_stack` for many samples, in rows."""
+    """Return the result of :func:`image_stack` for each row of ``shapes``, as rows."""
     parts = (
         shapes[:, :first].prod(axis=1),
         shapes[:, first],
@@ -96,7 +96,7 @@ def image_stack(shape: Sequence[int], first: int) -> tuple[int, int, int, int]:
 
 
 def resample(source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan) -> None:
-    """Resample the spatial axes of a contiguous array, from dimension ``first`` on."""
+    """Resample the spatial axes of a contiguous array, which begin at dimension ``first``."""
 
     if not target.size:
         return
@@ -109,7 +109,7 @@ def resample(source: np.ndarray, target: np.ndarray, first: int, plan: ResampleP
 
 
 def _resample_volumes(source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan) -> None:
-    """Resample D, H and W of a contiguous array, from dimension ``first`` on, one after the other."""
+    """Resample D, H and W of a contiguous array, one axis after the other; D is dimension ``first``."""
     from penstock.kernels.cpu import resample as kernels
 
     channels, width = math.prod(source.shape[first + 3 :]), first + 2

@@ -1,4 +1,4 @@
-"""Pixel values looked up in the tables of their channels, or computed, on the CPU."""
+"""Normalizing pixels on the CPU, with values looked up in a table per channel or computed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from penstock.operators.image._normalizing import SPLIT
 
 @kernel
 def look_up_pixels(image: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
-    """Set target[y, x, c] = table[c, image[y, x, c]], or table[0, ...] if one row serves all channels; any strides."""
+    """Set target[y, x, c] = table[c, image[y, x, c]], or table[0, ...] if there is one row for all channels.
+
+    The arrays may have any strides.
+    """
     height, width, channels = image.shape
     several = len(table) > 1
     for y in range(height):
@@ -26,7 +29,7 @@ def look_up_pixels(image: np.ndarray, table: np.ndarray, target: np.ndarray) -> 
 
 @njit(inline="always", **OPTIONS)
 def _short(values: Vector) -> Vector:
-    """Return float32 rounded to 8 bits of precision: see ``SPLIT``."""
+    """Return float32 values rounded to 8 bits of precision: see ``SPLIT``."""
     more = values * SPLIT
     return more - (more - values)
 
@@ -42,13 +45,14 @@ def compute_row(
     stride: int,
     past_cache: bool,
 ) -> None:
-    """Compute the values of a row of at least ``LANES`` pixels of three channels by factors, one channel after the other.
+    """Normalize a row of at least ``LANES`` pixels of three channels, and write each channel to a row of its own.
 
     Args:
         pixels: a pointer to uint8; the row begins ``start`` elements after it.
-        factors: a pointer to float32: of each channel, a, b and c of ``(value * a - b) / c``, and whether each step is rounded to bfloat16.
-        target: a pointer to float32; the channels' rows begin at ``place``, ``place + stride`` and so on.
-        past_cache: see :func:`is_written_past_cache`; the caller ends with :func:`fence`.
+        factors: a pointer to float32: for each channel, a, b and c of ``(value * a - b) / c``, and whether each step is rounded to
+            bfloat16.
+        target: a pointer to float32; the channels' rows begin at ``place``, ``place + stride`` and ``place + 2 * stride``.
+        past_cache: whether to write past the cache: see :func:`is_written_past_cache`; then, the caller must call :func:`fence` last.
     """
     a, b, c, short = at(factors, 0), at(factors, 1), at(factors, 2), at(factors, 3)
     d, e, f = at(factors, 4), at(factors, 5), at(factors, 6)
@@ -74,10 +78,15 @@ def compute_row(
 
 @kernel
 def compute_planes(image: np.ndarray, factors: np.ndarray, target: np.ndarray, stride: int) -> None:
-    """Normalize an image (H, W, 3), contiguous and at least ``LANES`` wide, by factors, into three planes of H * W,
-    contiguous and ``stride`` apart in ``target``.
+    """Normalize an image into three planes.
 
     Planes are not written past the cache, because images that have not been resized before are resized next (DINOv3).
+
+    Args:
+        image: uint8 of shape (H, W, 3), contiguous, at least ``LANES`` wide.
+        factors: as for :func:`compute_row`.
+        target: float32, 1-D; receives planes of H * W values.
+        stride: distance between the starts of two planes in ``target``.
     """
     height, width, _ = image.shape
     pixels, numbers, values = pointer(image.ravel()), pointer(factors.ravel()), pointer(target)
@@ -106,11 +115,11 @@ def resample_to_planes(
     the normalized values.
 
     Args:
-        image: uint8, contiguous; it has at least a block of rows that are read.
+        image: uint8, contiguous; at least as many of its rows as a block has must be read.
         row_starts, row_weights, row_bits: the vertical filter.
-        starts, weights, bits: the horizontal filter, of at least ``LANES`` columns.
+        starts, weights, bits: the horizontal filter, for at least ``LANES`` output columns.
         factors: as for :func:`compute_row`.
-        between: uint8 of shape (rows that are read, 3 * w), contiguous: overwritten.
+        between: uint8 of shape (rows that are read, 3 * w), contiguous: memory for horizontally resized rows.
         target: float32 of shape (3, h, w), contiguous.
     """
     rows, first = image.reshape(image.shape[0], 3 * image.shape[1]), row_starts.min()

@@ -6,7 +6,7 @@ __global__ void look_up(const int64 *__restrict__ first_blocks, const Lookup *__
     const Lookup p = images[sample];
     int64 element = (blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
     if (element >= p.frames * p.pixels * p.channels) return;
-    // In the order of the target, so that writes are coalesced.
+    // Elements are numbered in the order of the target, so that writes are coalesced.
     int64 frame = element / (p.pixels * p.channels), within = element % (p.pixels * p.channels);
     int64 pixel = p.planar ? within % p.pixels : within / p.channels;
     int channel = int(p.planar ? within / p.pixels : within % p.channels);

@@ -1,4 +1,4 @@
-"""Pixel values looked up in the tables of their channels, on the GPU."""
+"""Normalizing pixels on the GPU, with values looked up in a table per channel."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class _Lookup(NamedTuple):
     """The descriptor of one image, or of several frames.
 
     Attributes:
-        pixels: each frame's pixels.
-        planar: the target has its channels first.
+        pixels: number of pixels in a frame.
+        planar: whether the target has its channels first.
         several: whether each channel has its own table.
     """
 
@@ -35,12 +35,13 @@ SOURCE = KernelSource(__file__, _Lookup)
 
 
 def look_up(jobs: Sequence[tuple[OnGpu, OnGpu]], table: np.ndarray, planar: bool) -> None:
-    """Fill each target, float32 (..., H, W, C) or, if ``planar``, (..., C, H, W), from its source, uint8 (..., H, W, C).
+    """Fill all targets with the table's values for the pixels of their sources.
 
     Args:
-        jobs: pairs of a source and a target.
+        jobs: pairs of a source, uint8 of shape (..., H, W, C), and a target, float32 of the same shape or, if ``planar``, of
+            shape (..., C, H, W).
         table: float32 of shape (C, 256), or (1, 256) for all channels.
-        planar: channels first.
+        planar: whether targets have their channels first.
     """
     located = [(locate(source), locate(target)) for source, target in jobs]
     located = [(source, target) for source, target in located if source.size]

@@ -27,7 +27,7 @@ class SizeRules(NamedTuple):
 
     Attributes:
         requested, mode, most, region, relative, subpixel, alignment: as for :func:`kernels.resize_shapes.plan_axes`.
-        filters: the filters of axes that shrink, and of axes that grow, as numbers.
+        filters: the filters of axes that shrink, and those of axes that grow, as numbers of ``DALIInterpType``.
         antialias: whether filters widen when an axis shrinks.
     """
 
@@ -100,7 +100,8 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
         return [shapes], plans
 
     def plan_axes(self, samples: Samples, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the sizes and regions that the arguments describe; see :func:`kernels.resize_shapes.plan_axes`."""
+        """Return output sizes, region starts and region ends as the arguments describe them: see
+        :func:`kernels.resize_shapes.plan_axes`."""
         count = extents.shape[1]
         requested, mode = samples.derived(_SIZE_NAMES, ("size", count), lambda: self._requested(samples, count))
         region, relative = self._region(samples, count), self.args["roi_relative"]
@@ -109,7 +110,7 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
         return plan_axes(extents, requested, mode, max_size, region, relative, subpixel, keeps_empty=True)
 
     def constant_rules(self, samples: Samples) -> SizeRules | None:
-        """Return the rules for resizing if all arguments are constant, else None; ``samples``: any, to read arguments from."""
+        """Return the rules for resizing if all arguments are constant, else None; any ``samples`` give access to the arguments."""
         if self.tensor_arguments:
             return None
         requested, mode = self._requested(samples, 2)
@@ -128,7 +129,11 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
     def plan_reference(
         self, samples: Samples, extents: np.ndarray, library: str
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Plan resizing with another library's arithmetic: regions are not adjusted, and sizes are rounded like torchvision's."""
+        """Return output sizes, region starts and region ends for resizing with another library's arithmetic.
+
+        Regions are not adjusted to rounded sizes, but except for Pillow they are rounded to whole pixels. Except for OpenCV,
+        `resize_shorter` and `resize_longer` give the sizes that torchvision gives.
+        """
         count = extents.shape[1]
         requested, mode = samples.derived(_SIZE_NAMES, ("size", count), lambda: self._requested(samples, count))
         region, relative = self._region(samples, count), self.args["roi_relative"]
@@ -156,7 +161,7 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
 
     @staticmethod
     def _filters_of(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-        """Return the filters for axes that shrink and for those that grow."""
+        """Return the filters for axes that shrink and for those that grow, read from the arguments."""
         names = (name if samples.given(name) else "interp_type" for name in ("min_filter", "mag_filter"))
         shrinking, growing = (samples.values(name).astype(np.int64) for name in names)
         return shrinking, growing
@@ -186,7 +191,7 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
 
     @staticmethod
     def _roi_corner(samples: Samples, name: str, count: int) -> np.ndarray:
-        """Return one corner of the region; a single constant, or a scalar tensor argument, applies to all axes."""
+        """Return the start or the end of the region; a single constant, or a scalar tensor argument, applies to all axes."""
         values, computed = samples.values(name), samples.tensors(name)
         if values.shape[1] == 1 and (computed is None or computed.ndim == 1):
             values = values.repeat(count, axis=1)

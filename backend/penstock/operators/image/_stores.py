@@ -1,4 +1,4 @@
-"""`crop_mirror_normalize` as the store that ends a chain."""
+"""`crop_mirror_normalize` as the store at the end of a chain."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class CmnPlan:
-    """The work for one sample.
+    """How to crop, mirror and normalize one sample.
 
     Attributes:
-        region: the window, in the input's dimensions.
+        region: the crop window, in the order of the input's dimensions.
         mirror: whether W is reversed.
         mean, factor: the mean and factor of each channel, in ``(x - mean) * factor + shift``.
         shift: added last.
-        channels: the output's channels, padding included.
-        fill: the value of each channel of the output outside the image.
+        channels: the output's number of channels, including padding.
+        fill: the value of each output channel outside the image.
     """
 
     region: Region
@@ -54,12 +54,12 @@ class ChannelValues(NamedTuple):
 
 
 class CmnRules(NamedTuple):
-    """The operations that all images of all batches share.
+    """The rules by which all images are cropped, mirrored and normalized, in the form that compiled code accepts.
 
     Attributes:
-        crop: the window.
+        crop: the rules of the crop window.
         values: per-channel values.
-        mirrored: whether W is reversed; random mirroring is passed separately.
+        mirrored: whether W is reversed in all images; a flag per image is passed separately.
     """
 
     crop: CropRules
@@ -69,13 +69,13 @@ class CmnRules(NamedTuple):
 
 @dataclass(eq=False)
 class CmnPlans(PlanColumns[CmnPlan]):
-    """The work for many samples.
+    """How to crop, mirror and normalize many samples.
 
     Attributes:
-        regions: the windows.
-        mirror: whether W is reversed.
-        values: per-channel values that samples may share.
-        which: the index of each sample's values.
+        regions: the crop windows.
+        mirror: for each sample, whether W is reversed.
+        values: sets of per-channel values; samples may share a set.
+        which: for each sample, the index of its set in ``values``.
     """
 
     regions: Regions
@@ -115,12 +115,12 @@ class StoredAs:
 
     @property
     def is_planar(self) -> bool:
-        """Whether the last dimension is W."""
+        """Whether the output's last dimension is W."""
         return self.layout[self.permutation[-1]] == "W"
 
     @property
     def is_of_images(self) -> bool:
-        """Whether the data are images, or stacks of images, whose output is CHW or HWC."""
+        """Whether the input is an HWC image, or a stack of such images, and the output's images are CHW or HWC."""
         output = "".join(self.layout[axis] for axis in self.permutation)
         outer = self.layout.removesuffix("HWC")
         return self.layout.endswith("HWC") and output in (outer + "CHW", outer + "HWC")
@@ -128,11 +128,11 @@ class StoredAs:
 
 @dataclass(frozen=True)
 class NormalizingStore(Store):
-    """A window of a sample, mirrored, normalized, converted, transposed, and filled where it reaches outside.
+    """Crops, mirrors, normalizes, converts and transposes a sample, and fills where the window reaches outside.
 
     Attributes:
-        plan: the work.
-        kept: the order of dimensions, the workspace's state.
+        plan: how to process the sample.
+        kept: the order of dimensions: the workspace's state.
         shape_in: the input's shape.
         shape: the output's shape.
     """
@@ -155,12 +155,12 @@ class NormalizingStore(Store):
 
     @property
     def is_planar(self) -> bool:
-        """Whether the last dimension is W."""
+        """Whether the output's last dimension is W."""
         return self.kept.is_planar
 
     @property
     def is_of_images(self) -> bool:
-        """Whether the data are images, or whole stacks of images, whose output is CHW or HWC."""
+        """Whether :attr:`StoredAs.is_of_images` holds and the window contains all images of a stack."""
         region, count = self.plan.region, len(self.layout) - 3
         return (
             self.kept.is_of_images
@@ -183,7 +183,7 @@ class NormalizingStore(Store):
         return inside, (*place[:axis], slice(width - part.stop, width - part.start), *place[axis + 1 :])
 
     def _source_region(self, window: Region) -> Region:
-        """Return the region of the input, possibly partly outside it, for a part of the output with all its channels."""
+        """Return the input region for a part of the output that has all channels; it may reach outside the input."""
         anchor, extents = list(self.plan.region.anchor), list(self.plan.region.extents)
         for place, axis in enumerate(self.permutation):
             if self.layout[axis] == "C":
@@ -225,10 +225,10 @@ def store_part(
 
     Args:
         plans: one sample's plans.
-        kept: the order of dimensions, the workspace's state.
+        kept: the order of dimensions: the workspace's state.
         shapes_in: the input's shape, int64 of shape (1, rank).
-        source: the part of the input that the output depends on, or more.
-        anchor: the part's anchor, in the output.
+        source: the part of the input that the result depends on, or a larger one.
+        anchor: the position of the part in the output.
         target: the array to fill; any strides.
     """
     pixels = source.array.astype(np.float32) if source.array.dtype == np.float16 else source.array
@@ -243,14 +243,14 @@ def store_part(
 
 
 class StoredValues(NamedTuple):
-    """Per-channel values in memory, for the core.
+    """Sets of per-channel values in memory that the compiled core reads.
 
     Attributes:
-        values: the kernel's argument ``CHANNEL_VALUES``.
-        fills: the fill of each channel, in the output's type.
-        places: addresses of ``values``, int64.
-        places_of_fills: addresses of ``fills``, int64.
-        channels: the output's channels, int64.
+        values: a ``CHANNEL_VALUES`` record per set, the kernel's argument.
+        fills: for each set, the fill value of each channel, in the output's type.
+        places: the address of each record of ``values``, int64.
+        places_of_fills: the address of each array of ``fills``, int64.
+        channels: the output's number of channels for each set, int64.
     """
 
     values: np.ndarray
@@ -261,7 +261,7 @@ class StoredValues(NamedTuple):
 
 
 def stored_values(values: Sequence[ChannelValues], target: np.dtype) -> StoredValues:
-    """Return per-channel values in memory; ``target``: the type of the output's elements."""
+    """Return sets of per-channel values in memory for the core; ``target``: the element type of the output."""
     from penstock.kernels.cpu.normalize import CHANNEL_VALUES, converted_fill
 
     fills = [converted_fill(own.fill, target) for own in values]
@@ -285,10 +285,10 @@ def store_records(
 
     Args:
         plans: the plans of the samples.
-        kept: the order of dimensions, the workspace's state.
+        kept: the order of dimensions: the workspace's state.
         shapes_in: the inputs' shapes, int64 of shape (samples, rank).
-        source, target: types of elements; not float16.
-        stored: the plans' values.
+        source, target: the element types of inputs and outputs; not float16.
+        stored: the result of :func:`stored_values` for ``plans.values``.
     """
     from penstock.kernels.cpu.normalize import normalizing_kernel
 
@@ -297,7 +297,7 @@ def store_records(
     shapes = plans.regions.extents.copy()
     records = _alike(kept, rank, target.itemsize).repeat(count)
     placement = records["placement"]
-    # Values that all samples share need not be looked up.
+    # If all samples share one set of values, an index array is not needed.
     which = 0 if len(stored.values) == 1 else plans.which
     shapes[:, channel] = stored.channels[which]
     placement["anchor"][:, :rank] = plans.regions.anchors
@@ -317,7 +317,7 @@ def store_records(
 
 @functools.lru_cache(maxsize=64)
 def _alike(kept: StoredAs, rank: int, element_bytes: int) -> np.ndarray:
-    """Return the properties that samples of one type share, as a record in an array."""
+    """Return an array with one ``STORE`` record, in which the fields that all samples of one type share are set."""
     record = np.zeros(1, STORE)
     record["placement"]["channel_axis"], record["placement"]["element_bytes"] = kept.layout.index("C"), element_bytes
     record["permutation"][:, :rank] = kept.permutation

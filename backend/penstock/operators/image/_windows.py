@@ -1,4 +1,4 @@
-"""Base class of operators that take a window: from arguments to regions, and from regions to pixels."""
+"""Base class of operators that copy a window of each sample: arguments are converted to regions, which are then copied."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def check_crop_arguments(operator: Operator) -> None:
 
 
 def window_type(operator: Operator, batch: Any) -> DALIDataType:
-    """Return the type of the output; raise RuntimeError if it, or the input's type or rank, is not supported."""
+    """Return the output's type; raise RuntimeError if the output's type, the input's type or the rank is not supported."""
     dtype = batch.dtype
     if batch.ndim() > _MAX_DIMENSIONS:
         raise RuntimeError(f"Not supported number of dimensions: {batch.ndim()}")
@@ -159,10 +159,10 @@ def crop_regions(samples: Samples, shapes: np.ndarray, layout: str, policy: str 
 
 
 class CropRules(NamedTuple):
-    """The windows of all images of all batches, as compiled code takes them.
+    """The rules by which all images are cropped, in the form that compiled code accepts.
 
     Attributes:
-        wanted, positions: extents and relative positions in the dimensions of a layout, one row for all images.
+        wanted, positions: requested extents and relative positions, in one row with a column per dimension of the layout.
         rounding: how anchors are rounded: an index of :data:`penstock.kernels.windows.ROUNDINGS`.
     """
 
@@ -172,7 +172,7 @@ class CropRules(NamedTuple):
 
 
 def constant_crop(samples: Samples, layout: str) -> CropRules:
-    """Return the crop that constant crop arguments describe."""
+    """Return the rules that constant crop arguments describe."""
     return CropRules(*_crop_columns(samples, layout), windows.ROUNDINGS.index(samples.constant("rounding")))
 
 
@@ -219,7 +219,7 @@ def _in_columns(layout: str, columns: dict[str, np.ndarray]) -> np.ndarray:
 
 
 class WindowOperator(ChainOperator[State, Region, Regions]):
-    """Base class of operators that copy a window."""
+    """Base class of operators that copy a window of each sample."""
 
     launches = True
     shares_plans_in_chains = True
@@ -265,10 +265,10 @@ class WindowOperator(ChainOperator[State, Region, Regions]):
 def region_records(
     workspace: Workspace[Any, Region, Regions], fill: Sequence[float] | np.ndarray, channel_axis: int | None
 ) -> StageRecords | None:
-    """Return the stages that copy regions of a batch without converting them; None if the images' fill values differ.
+    """Return the stages that copy regions of a batch without conversion; None if fill values do not match the channels of all.
 
     Args:
-        fill: the fill value outside: one value, one for each channel, or an array with a row for each sample.
+        fill: the fill value outside the samples: one value, one for each channel, or an array with a row for each sample.
         channel_axis: the dimension of channels, or None.
     """
     batch, regions = workspace.inputs[0], workspace.plans
@@ -285,7 +285,7 @@ def region_records(
 
 
 def _copy_extended(source: np.ndarray, region: Region, policy: str, target: np.ndarray) -> None:
-    """Copy a region of ``source``, continued beyond its border, to ``target``, converting to its type."""
+    """Copy a region of ``source`` to ``target``, extending the source beyond its border, and convert to the target's type."""
     sizes = zip(region.anchor, region.extents, source.shape)
     part = source[np.ix_(*(extended_places(*dimension, policy) for dimension in sizes))]
     target[...] = part if part.dtype == target.dtype else _converted(part, target.dtype)
@@ -294,7 +294,7 @@ def _copy_extended(source: np.ndarray, region: Region, policy: str, target: np.n
 def copy_region(
     source: np.ndarray, region: Region, fill: Sequence[float], channel_axis: int | None, target: np.ndarray
 ) -> None:
-    """Copy a region of ``source`` to ``target``, converting to its type and filling what lies outside.
+    """Copy a region of ``source`` to ``target``, convert to the target's type, and fill the parts outside the source.
 
     Args:
         source: any array.
@@ -354,7 +354,7 @@ class Window(Placement):
         return self.fill[first : first + window.extents[self.channel_axis]]
 
     def _turned(self, place: tuple[slice, ...], window: Region) -> tuple[slice, ...]:
-        """Return the position of a part in the window after mirroring, from its position before."""
+        """Return the position that a part of the window at ``place`` has after the window is mirrored."""
         triples = zip(place, window.extents, self.mirrored)
         return tuple(slice(size - p.stop, size - p.start) if turned else p for p, size, turned in triples)
 
@@ -366,8 +366,11 @@ def region_copy(
     channel_axis: int | None,
     converts: bool = False,
 ) -> Window:
-    """Return the stage that copies a region of a sample of ``shape``; raise RuntimeError if it needs filling and there are
-    too many fill values."""
+    """Return the stage that copies a region of a sample of ``shape``.
+
+    Raises:
+        RuntimeError: the region reaches outside, and the number of fill values does not match that of channels.
+    """
     if not region.inside(shape):
         channels = None if channel_axis is None else region.extents[channel_axis]
         fill = fill_per_channel(fill, channels).tolist()
@@ -375,7 +378,7 @@ def region_copy(
 
 
 def _copy_mirrored(part: np.ndarray, mirrored: Sequence[bool], target: np.ndarray) -> None:
-    """Set ``target = part``, reversed along some axes; along the last of them in whole pixels where possible."""
+    """Copy ``part`` to ``target``, reversed along the mirrored axes; a kernel reverses the last of these where possible."""
     from penstock.kernels.cpu.mirror import mirror_axis
 
     axis = max(axis for axis, turned in enumerate(mirrored) if turned)
@@ -387,7 +390,10 @@ def _copy_mirrored(part: np.ndarray, mirrored: Sequence[bool], target: np.ndarra
 
 
 def _converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Convert values, clamping them to a smaller type's finite range. Integers are truncated, and NaN becomes 0."""
+    """Convert values to ``dtype``, clamped to its finite range if that is smaller.
+
+    For integer types, fractions are truncated, and NaN becomes 0.
+    """
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         clamped = np.clip(values, limits.min, limits.max)
@@ -405,7 +411,7 @@ def _converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def wrapped(values: Sequence[float] | np.ndarray, dtype: np.dtype) -> list[float]:
-    """Return fill values; for integer types truncated, and wrapped around if out of range."""
+    """Return fill values; for integer types, they are truncated, and wrapped around if out of range."""
     return list(values) if dtype.kind == "f" else cut_off(values, dtype).tolist()
 
 
@@ -430,8 +436,9 @@ def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axi
 def _fill_around(
     target: np.ndarray, place: tuple[slice, ...], values: Sequence[float], channel_axis: int | None
 ) -> None:
-    """Fill ``target`` around a part, which may be empty."""
-    # Fill everything if the part is empty, and so may lie anywhere, or if it cuts channels, each of which has a fill value.
+    """Fill ``target`` around the part at ``place``, which may be empty."""
+    # Fill everything if the part is empty, as its position then has no meaning, or if it lacks channels, as fill values are per
+    # channel and cannot be assigned to slices of the channels.
     cuts_channels = channel_axis is not None and place[channel_axis] != slice(0, target.shape[channel_axis])
     if cuts_channels or any(part.start >= part.stop for part in place):
         _fill(target, values, channel_axis)
@@ -452,7 +459,7 @@ def _fill(target: np.ndarray, values: Sequence[float], channel_axis: int | None)
         *_, between_pixels, between_channels = (0, *target.strides)
         whole_rows = between_channels == target.itemsize and between_pixels == len(fill) * target.itemsize
         if channel_axis == target.ndim - 1 and target.ndim > 1 and whole_rows:
-            # Copying whole rows is much faster than copying pixels.
+            # Filling whole rows is much faster than filling pixel by pixel.
             fill, target = np.tile(fill, target.shape[-2]), target.reshape(*target.shape[:-2], -1)
         else:
             fill = fill.reshape([-1 if axis == channel_axis else 1 for axis in range(target.ndim)])

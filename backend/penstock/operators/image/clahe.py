@@ -104,7 +104,7 @@ class Clahe(Operator):
         coloured = [(a, b) for a, b in zip(sources, targets) if self._only_lightness(a.shape)]
         colours = scratch([source.shape for source, _ in coloured], np.uint8)
         to_lab([(source, colour) for (source, _), colour in zip(coloured, colours)])
-        # Only L, the first of the three channels.
+        # Equalize only L, the first of the three channels.
         planes = [replace(plane, channels=1) for colour in colours for plane in planes_of(colour, colour, 0)]
         for source, target in zip(sources, targets):
             if not self._only_lightness(source.shape):
@@ -118,7 +118,7 @@ class Clahe(Operator):
     def _tiling(self, height: int, width: int) -> Tiling:
         tiles = (self.args["tiles_y"], self.args["tiles_x"])
         if height % tiles[0] or width % tiles[1]:
-            # Like OpenCV: if either extent isn't divisible, both are extended.
+            # Like OpenCV: if either extent isn't a multiple of the number of tiles, both are extended.
             height, width = (extent + count - extent % count for extent, count in zip((height, width), tiles))
         extents = (height // tiles[0], width // tiles[1])
         limit = self.args["clip_limit"] * extents[0] * extents[1] / 256

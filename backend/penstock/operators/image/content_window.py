@@ -17,9 +17,9 @@ _WHITE = 255
 class ContentWindow(Operator):
     """Finds the smallest window of an image outside of which all pixels are bright, as Nougat's image processor does.
 
-    Pixels are grey values of torchvision's `rgb_to_grayscale`, spread so that the darkest is 0 and the brightest 255. Returns
-    the window's start and its extents, INT32 of shape (2,): rows and columns, as `slice` takes them. The window of an image
-    of a single colour is the whole image.
+    Images are converted to grey like torchvision's `rgb_to_grayscale`, and spread so that the darkest pixel is 0 and the
+    brightest 255. Returns the window's start and its extents, each INT32 of shape (2,): rows and columns, as `slice` accepts
+    them. The window of an image of a single colour is the whole image.
 
     >>> start, extents = fn.content_window(pages)
     >>> pages = fn.slice(pages, start=start, shape=extents, axes=[0, 1])

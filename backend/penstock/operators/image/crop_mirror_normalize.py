@@ -140,10 +140,12 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         return extents[:, state.permutation], plans
 
     def constant_rules(self, samples: Samples, layout: str, channels: int) -> CmnRules | None:
-        """Return the shared operations if all arguments but ``mirror`` are constant, else None; ``samples``: any, to read arguments from.
+        """Return the rules for all images if all arguments but ``mirror`` are constant, else None.
+
+        Any ``samples`` give access to the arguments.
 
         Raises:
-            RuntimeError: the numbers of values do not match the number of channels.
+            RuntimeError: the number of means, deviations or fill values does not match the number of channels.
         """
         if not self.tensor_arguments <= {"mirror"}:
             return None
@@ -151,7 +153,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         return CmnRules(constant_crop(samples, layout), self._constant_values(samples, channels), mirrored)
 
     def _values_of(self, samples: Samples, channels: np.ndarray) -> tuple[list[ChannelValues], np.ndarray]:
-        """Return per-channel values and each sample's index into them; computed only once if mean and std are constant."""
+        """Return sets of per-channel values, and the index of each sample's set; sets are cached if mean and std are constant."""
         if self.tensor_arguments.isdisjoint(("mean", "std")):
             counts = sorted(set(channels.tolist()))
             if len(counts) == 1:
@@ -180,7 +182,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         means, shift = np.ascontiguousarray(np.broadcast_to(mean, (channels,))), self.args["shift"]
         padded = 1 << (channels - 1).bit_length() if self.args["pad_output"] and channels else channels
         fill = self._fill(padded)
-        # Like DALI: missing fill values are only taken as 0 if there is a mean or std for each channel.
+        # Like DALI: missing fill values default to 0 only if the operator normalizes with a mean or std per channel.
         if self._policy == "pad" and 1 < len(self.args["fill_values"]) < padded:
             normalizes = means.any() or (factor != 1).any() or shift != 0
             if not normalizes or max(len(mean), len(std)) == 1:
@@ -191,7 +193,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         """Return the fill value of each channel of the output."""
         values = self.args["fill_values"]
         fill = np.zeros(padded, np.float32)
-        # Only this policy fills padded channels.
+        # With other policies, padded channels are 0.
         if self._policy != "pad" or not len(values):
             return fill
         if len(values) > max(padded, 1):

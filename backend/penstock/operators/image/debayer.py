@@ -22,7 +22,7 @@ from penstock.schema import (
 from penstock.schema.example_data import Example, mosaics, pictures
 from penstock.schema.libraries import OPENCV
 
-# Suffixes of OpenCV's conversion codes. OpenCV names a mosaic by the second pixel of the second row.
+# Suffixes of OpenCV's conversion codes. OpenCV names a mosaic after the second and third pixels of the second row.
 _METHODS = {
     "bilinear_ocv": "2RGB",
     "edgeaware_ocv": "2RGB_EA",
@@ -107,7 +107,7 @@ class Debayer(Operator[None, tuple[int, int]]):
         if height % 2 or width % 2:
             raise RuntimeError(f"The height and width of the image to debayer must be even, got {height} x {width}")
         position = sample["blue_position"]
-        # A single value for both is only accepted as a constant.
+        # Only a constant may be a single value, which then is both the row and the column.
         accepted = (1, 2) if sample.tensor_argument("blue_position") is None else (2,)
         if len(position) not in accepted:
             raise RuntimeError(
@@ -134,6 +134,6 @@ class Debayer(Operator[None, tuple[int, int]]):
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-        # The argument is relative to the image's second row and column, the kernel's position to the first ones.
+        # The argument counts from the image's second row and column, the kernel's position from the first ones.
         blues = [(row + 1, column + 1) for row, column in (sample.plan for sample in samples)]
         debayer_images(list(zip(sources, blues, targets)))

@@ -36,12 +36,12 @@ _MIN_BYTES_COPIED_TOGETHER = 1 << 20
 
 @dataclass(frozen=True)
 class ErasePlan:
-    """The work for one sample.
+    """What to erase in one sample.
 
     Attributes:
         boxes: the boxes to erase, as slices of the data.
         fill: one value, or one for each channel.
-        channel_axis: the dimension of channels, if there are several values.
+        channel_axis: the dimension of channels; used only if there are several fill values.
     """
 
     boxes: tuple[tuple[slice, ...], ...]
@@ -54,7 +54,7 @@ class Erase(Operator[list[int], ErasePlan]):
     """Fills boxes of each sample with a value.
 
     A box spans ``anchor`` to ``anchor + shape``, both truncated to integers; parts outside the data are ignored.
-    For several boxes, concatenate their values.
+    For several boxes, concatenate their anchors and their shapes.
 
     >>> images = fn.erase(images, anchor=[10.0, 20.0], shape=[30.0, 40.0], axis_names="HW")  # doctest: +SKIP
     """
@@ -158,9 +158,9 @@ class Erase(Operator[list[int], ErasePlan]):
         relative_anchor = self.args["normalized"] or self.args["normalized_anchor"]
         relative_shape = self.args["normalized"] or self.args["normalized_shape"]
         box = [slice(None)] * len(shape)
-        # If an axis is named twice, the last one counts.
+        # If an axis is named twice, its last values count.
         for axis, start, extent in zip(axes, np.array(anchor, np.float32), np.array(extents, np.float32)):
-            # In single precision, step by step: the rounding decides on which side of an integer an edge lies.
+            # Round each step to single precision: the rounding decides to which integer an edge is truncated.
             whole = np.float32(shape[axis])
             extent = extent * whole if relative_shape else extent
             start = start * whole if relative_anchor else start
@@ -196,12 +196,12 @@ class Erase(Operator[list[int], ErasePlan]):
 
 
 def _erased(plan: ErasePlan, target: Located) -> Iterator[WindowCopy]:
-    """Yield copies that fill the boxes of one sample on the GPU. Overlapping boxes get the same values, so their order doesn't matter."""
+    """Yield copies that fill the boxes of one sample on the GPU; their order does not matter, as all boxes get the same values."""
     from penstock.kernels.cuda.window import blank
 
     if target.dtype.kind == "u":
-        # The kernel's fill values are float32, and integers keep their lowest bits. As signed integers they convert
-        # back exactly; unsigned values that wrapped around from below zero would not.
+        # The kernel gets fill values as float32. A negative value that wrapped around to a large unsigned integer would be rounded;
+        # as a signed integer with the same bits, it is small enough to be exact.
         target = replace(target, dtype=np.dtype(f"i{target.dtype.itemsize}"))
     for box in plan.boxes:
         several = len(plan.fill) > 1

@@ -236,7 +236,7 @@ class Filter(Operator[list[int], FilterPlan]):
 
     @staticmethod
     def _box_weight(sample: Sample[list[int], FilterPlan], window: np.ndarray) -> float:
-        """Return the weight of each element, if they are all equal and bytes may be summed first; else 0."""
+        """Return the weight that all elements have, if they are equal and bytes may be summed before weighting; else 0."""
         from penstock.operators.image._box_cpu import sums_first
 
         has_fill = len(sample.inputs) > 2 and sample.inputs[2] != 0
@@ -265,7 +265,7 @@ class Filter(Operator[list[int], FilterPlan]):
 
     @staticmethod
     def _on_either_device(batch: Any, samples: Sequence[Sample[list[int], FilterPlan]]) -> list[Any]:
-        """Return the arrays of a batch that may be on either device: host arrays, or located on the GPU."""
+        """Return the samples of a batch that may be on either device: NumPy arrays, or locations on the GPU."""
         from penstock.kernels.cuda.launch import locate_all
 
         on_gpu = batch.device_type == "gpu"

@@ -14,8 +14,8 @@ from penstock.schema.example_data import Example
 class FittedSize(Operator):
     """Finds the size to which a model's image processor resizes each image, from the image's shape alone.
 
-    Returns the height and width to resize to, FLOAT as `resize` takes them, and those of the canvas on which the image
-    is then placed, INT32; without padding, these are the same.
+    Returns the height and width to resize to, FLOAT as `resize` accepts them, and the height and width of the canvas on
+    which the resized image is placed, INT32; without padding, the canvas has the size of the image.
 
     >>> size, canvas = fn.fitted_size(images, rule="qwen2-vl", factor=28, least=56 * 56, most=28 * 28 * 1280)
     >>> images = fn.resize(images, size=size)

@@ -1,4 +1,4 @@
-"""Chains over images: from a decoder, through geometry and pointwise maps, to a store, strip by strip."""
+"""Chains of operators on images, computed strip by strip: an optional decoder, geometric and pointwise operators, a store."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 _MAX_CACHED = 256
 _MIN_REDUCTION_LEFT = 1.5
-"""The smallest factor by which a resize must still reduce an image that is decoded at a smaller scale: below that,
-results differ visibly (docs/decisions/decode-reduced-jpegs-on-request.md).
+"""Images are decoded at a smaller scale only if the resize still reduces them by at least this factor; with less, results
+differ visibly (docs/decisions/decode-reduced-jpegs-on-request.md).
 """
 _STRIP = 1 << 20
-"""Bytes processed at a time between two stages: smaller strips fit the caches better, but need more calls."""
+"""Bytes that one stage passes to the next at a time: smaller strips fit the caches better, but need more calls."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class _Link:
 
     Attributes:
         stage: the stage itself.
-        step: the position of its last operator.
-        dtype: the output's dtype.
+        step: the position of the stage's last operator in the chain.
+        dtype: the dtype of the stage's output.
     """
 
     stage: Stage
@@ -65,7 +65,7 @@ class _Links:
 
     Attributes:
         links: the links, in order.
-        scale: the factor by which the image that the first link reads is reduced.
+        scale: the factor by which the decoder reduces the image; 1: not at all.
     """
 
     links: list[_Link]
@@ -77,8 +77,8 @@ class _Strip:
     """A part of a segment's output, and the data that it depends on.
 
     Attributes:
-        wanted: the part.
-        windows: the part that each stage computes for it.
+        wanted: the part of the segment's output.
+        windows: for each stage, the part of its output that ``wanted`` depends on.
     """
 
     wanted: Region
@@ -92,9 +92,9 @@ class _Segment:
     Attributes:
         links: the stages.
         window: the part of the last stage's output to compute.
-        part_read: the part of the input that it depends on.
+        part_read: the part of the first stage's input that ``window`` depends on.
         strips: the strips, in order.
-        scale: the factor by which the image that is read is reduced.
+        scale: the factor by which the decoder reduces the image; 1 in all segments but the first.
     """
 
     links: tuple[_Link, ...]
@@ -111,7 +111,7 @@ class _Buffers:
     pieces: dict[tuple[str, int], ThreadBuffers] = field(default_factory=dict)
 
     def array(self, use: str, number: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-        """Return this thread's buffer for a use, uninitialized."""
+        """Return this thread's buffer for a purpose, uninitialized; ``number`` distinguishes several for the same purpose."""
         piece = self.pieces.get((use, number))
         if piece is None:
             piece = self.pieces.setdefault((use, number), ThreadBuffers())
@@ -123,15 +123,15 @@ class FusedImage(FusedOperator):
     """Decodes only the region of each image that the output depends on, and runs the chain on it while it is in the
     cache.
 
-    The operators' kernels do the work, so results are equal bit for bit. Intermediate images are never materialized as
-    a whole.
+    The operators' own kernels compute the results, which therefore equal those of separate operators bit for bit.
+    Intermediate images are never materialized as a whole.
     """
 
     schema = Schema(name="_fused__Image", devices=("cpu",), fuses=(), hidden=True)
 
     def setup(self) -> None:
         self._buffers = _Buffers()
-        # Keyed by the identities of the steps' plans, which are kept alive here.
+        # Keys contain the ids of the steps' plans; values hold the plans, so that an id is not reused.
         self._known: dict[tuple[object, ...], tuple[list[object], tuple[_Segment, ...]]] = {}
 
     def bind(self, payload: object) -> None:
@@ -139,13 +139,13 @@ class FusedImage(FusedOperator):
         first = self.operators[0]
         self._source = first if isinstance(first, PixelSource) else None
         self._chained = [operator for operator in self.operators if isinstance(operator, ChainOperator)]
-        # A chain that only copies windows launches nothing: decoders write them directly.
+        # A chain that only copies windows needs no launch, as decoders write the windows directly.
         computes = self._source is None or not all(operator.is_placement for operator in self._chained)
         chooses_scale = self._source is not None and self._source.chooses_scale
         self._launches = computes and not chooses_scale and all(operator.launches for operator in self._chained)
         if not self._launches:
             for operator in self._chained:
-                # Equal plans give equal segments.
+                # Samples of equal shapes share a plan, and segments are cached by plan.
                 operator.plans_by_shape |= operator.shares_plans_in_chains
 
     # -- which operators form a chain -------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class FusedImage(FusedOperator):
 
     @classmethod
     def takes(cls, operators: Sequence[Operator]) -> bool:
-        # Chains of pointwise operators alone don't need images in rows; another fused operator handles them.
+        # Chains of only pointwise operators also work for data that are not images; another fused operator handles them.
         return len(operators) > 1 and not all(isinstance(operator, PointwiseOperator) for operator in operators)
 
     @classmethod
@@ -192,11 +192,11 @@ class FusedImage(FusedOperator):
         return self._decode_together(steps), self.compute_fused
 
     def _compute_decoded(self, chain: Chain, regions: np.ndarray, samples: Sequence[Sample]) -> None:
-        """Decode the region a sample depends on, and compute the sample in the core."""
+        """Decode the region that a sample depends on, and run the chain on it in the compiled core."""
         index = samples[0].index
         anchor, extents = (regions[index][name][: chain.rank].tolist() for name in ("anchor", "extents"))
         if not math.prod(extents):
-            # Even if no pixels are needed, the decoder must check that the file is an image.
+            # Even if no pixels are needed, the decoder must check that the file is an image: run the steps one by one.
             raise NotFusable("empty images")
         try:
             pixels = self._made(samples, Region(tuple(anchor), tuple(extents)))
@@ -205,7 +205,7 @@ class FusedImage(FusedOperator):
         chain.run_sample(index, array_part(pixels.array, pixels.origin))
 
     def _decode_together(self, steps: Sequence[Workspace]) -> Sequence[int]:
-        """Decode and compute samples in compiled code; return the positions of the remaining ones."""
+        """Decode and compute samples in compiled code; return the positions of the samples that this code does not support."""
         everything, source = range(steps[-1].batch_size), self._source
         if source is None or not everything or any(step.failures for step in steps):
             return everything
@@ -215,7 +215,7 @@ class FusedImage(FusedOperator):
         try:
             planned = [self._segments(samples) for samples in zip(*(step.samples for step in steps))]
         except Exception:
-            # The error recurs in the sample that causes it.
+            # Samples are then computed one by one, so that the sample that causes the error raises it again.
             return everything
         params = [row for row in map(_fused_decode_params, planned) if row is not None]
         if len(params) < len(planned):
@@ -255,7 +255,7 @@ class FusedImage(FusedOperator):
             pixels = Pixels(target, segment.window.anchor)
 
     def _made_in_place(self, sample: Sample, segments: Sequence[_Segment], output: np.ndarray) -> bool:
-        """Decode a window directly into the output, if the chain does nothing else."""
+        """Decode a window directly into the output if the chain does nothing else; return whether that was done."""
         links = segments[0].links
         if len(segments) > 1 or not all(_is_view(link.stage) for link in links):
             return False
@@ -266,7 +266,7 @@ class FusedImage(FusedOperator):
         return self._source.decode_part_into(sample, Region(part.anchor[:2], part.extents[:2]), output)
 
     def _made(self, samples: Sequence[Sample], part: Region, scale: int = 1) -> Pixels:
-        """Decode the region of an image that the chain needs, or the whole image."""
+        """Decode the region of an image that the chain needs, or the whole image if the decoder cannot decode a part."""
         assert self._source is not None
         pixels = self._source.decode_part(samples[0], Region(part.anchor[:2], part.extents[:2]), scale)
         if pixels is not None:
@@ -305,7 +305,7 @@ class FusedImage(FusedOperator):
     # -- from steps to segments ---------------------------------------------------------------------------------------
 
     def _segments(self, samples: Sequence[Sample]) -> tuple[_Segment, ...]:
-        """Return the segments to compute a sample with; cached by the steps' plans."""
+        """Return the segments that compute a sample; they are cached by the plans of its steps."""
         operators = self._chained
         reductions: tuple[int, ...] = ()
         steps = samples if self._source is None else samples[1:]
@@ -326,7 +326,7 @@ class FusedImage(FusedOperator):
 
 
 def _fused_decode_params(segments: Sequence[_Segment]) -> np.ndarray | None:
-    """Return the parameters with which compiled code decodes and computes a whole chain; None if it cannot."""
+    """Return the parameters with which compiled code decodes an image and computes the whole chain; None if it cannot."""
     if len(segments) != 1 or len(segments[0].links) != 1:
         return None
     return segments[0].links[0].stage.told_to_decoder
@@ -340,7 +340,7 @@ def _links(operators: Sequence[ChainOperator], steps: Sequence[Sample], reductio
     """Return the stages of a sample, composed where possible.
 
     Args:
-        reductions: the scales at which the input may be decoded, the largest first.
+        reductions: the factors by which the decoder can reduce the image, the largest first.
 
     Raises:
         NotFusable: an intermediate image is empty.
@@ -364,7 +364,7 @@ def _links(operators: Sequence[ChainOperator], steps: Sequence[Sample], reductio
 
 
 def _reduced(stage: Sampling, reductions: Sequence[int]) -> tuple[int, Sampling]:
-    """Return the largest reduction that leaves enough pixels for a sampling, and the sampling of the image reduced by it."""
+    """Return the largest reduction that leaves enough pixels for a sampling (or 1), and the sampling for the reduced image."""
     for scale in reductions:
         reduced = stage.of_reduced(scale) if stage.reduction >= _MIN_REDUCTION_LEFT * scale else None
         if reduced is not None:
@@ -373,7 +373,7 @@ def _reduced(stage: Sampling, reductions: Sequence[int]) -> tuple[int, Sampling]
 
 
 def _composed(one: Stage, other: Stage) -> Stage | None:
-    """Return a single stage equivalent to both, or None."""
+    """Return a single stage equivalent to ``one`` followed by ``other``; None if there is none."""
     if isinstance(one, Store) and isinstance(other, Sampling):
         return other.following(one)
     if not isinstance(one, Sampling):
@@ -384,7 +384,7 @@ def _composed(one: Stage, other: Stage) -> Stage | None:
 
 
 def _planned(chain: _Links) -> tuple[_Segment, ...]:
-    """Return the segments of a chain, worked out backwards from the last one."""
+    """Return the segments of a chain; they are planned backwards, as each determines what the one before must compute."""
     links = chain.links
     wanted = Region.whole(links[-1].stage.shape)
     segments: list[_Segment] = []
@@ -399,7 +399,11 @@ def _planned(chain: _Links) -> tuple[_Segment, ...]:
 
 
 def _groups(links: Sequence[_Link]) -> Iterator[list[_Link]]:
-    """Group stages that run strip by strip together; a sampling, which reads neighbouring pixels, starts a new group."""
+    """Group stages that run strip by strip together.
+
+    A sampling begins a new group, because it reads neighbouring pixels; a stage that needs whole images is never grouped with
+    others.
+    """
     group: list[_Link] = []
     for link in links:
         if group and (isinstance(link.stage, Sampling) or link.stage.is_whole or group[-1].stage.is_whole):
@@ -420,7 +424,8 @@ def _segment(links: tuple[_Link, ...], window: Region) -> _Segment:
 
 
 def _pulled(links: Sequence[_Link], window: Region) -> tuple[tuple[Region, ...], Region]:
-    """Return the part each stage computes for ``window`` of the last one's output, and the part that the first one reads."""
+    """Return the part that each stage must compute for ``window`` of the last stage's output, and the part that the first
+    stage reads."""
     windows: list[Region] = []
     for link in reversed(links):
         window = link.stage.covers(window)
@@ -430,7 +435,7 @@ def _pulled(links: Sequence[_Link], window: Region) -> tuple[tuple[Region, ...],
 
 
 def _axes_in_order(links: Sequence[_Link], ndim: int) -> list[int]:
-    """Return the dimensions of the last stage's output, in the order of the first one's input."""
+    """Return the dimensions of the last stage's output, in the order that they have in the first stage's input."""
     axes = list(range(ndim))
     for link in links:
         if isinstance(link.stage, Store):
@@ -446,7 +451,7 @@ def _part_at_a_time(links: Sequence[_Link], windows: Sequence[Region]) -> float:
 
 
 def _pieces(window: Region, axes: Sequence[int], part: float) -> Iterator[Region]:
-    """Return the window in strips of about this fraction, cut along the first axis, then the next, but never along the last two."""
+    """Yield strips of about the fraction ``part`` of a window, cut along the first of ``axes``, then the next, never the last two."""
     if part >= 1 or len(axes) < 3:
         yield window
         return

@@ -43,7 +43,7 @@ class BlurPlan:
 
     @property
     def windows(self) -> list[tuple[int, np.ndarray]]:
-        """The axes, each with its weights."""
+        """Pairs of an axis and the weights of its window."""
         return [(axis, _window(float(s), int(d))) for axis, s, d in zip(self.axes, self.sigmas, self.sizes)]
 
 
@@ -193,7 +193,7 @@ def _sigma_of(diameter: int) -> float:
 
 @functools.lru_cache(maxsize=256)
 def _gaussian_window(sigma: float, diameter: int) -> np.ndarray:
-    """Return the weights, float32, which sum to 1, rounded at each step as in DALI."""
+    """Return Gaussian weights that sum to 1, float32; each step of the computation is rounded as in DALI."""
     one, two = np.float32(1), np.float32(2)
     scale = np.float32(0.5) / np.float32(sigma) ** 2
     distances = np.arange(diameter // 2, 0, -1)

@@ -15,7 +15,7 @@ class GridMask(Operator[None, Grid]):
     """Sets squares on a regular grid to zero; Chen et al., "GridMask data augmentation", 2020.
 
     Pixel (x, y) is erased if both ``x * cos(angle) - y * sin(angle) - shift_x`` and
-    ``x * sin(angle) + y * cos(angle) - shift_y`` lie in the first ``ratio`` of a tile.
+    ``x * sin(angle) + y * cos(angle) - shift_y``, modulo ``tile``, are less than ``ratio * tile``.
 
     >>> images = fn.grid_mask(images, tile=100, ratio=0.4, angle=0.3)  # doctest: +SKIP
     """

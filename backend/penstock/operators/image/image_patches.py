@@ -1,4 +1,4 @@
-"""`image_patches`: images as the patches that a vision transformer takes."""
+"""`image_patches`: images cut into the patches that a vision transformer reads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _WHOLE = ("first", "last")
 _Region = tuple[int, int, int, int]
-"""Start and extents of the region of an input."""
+"""Top, left, height and width of a region of an input."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class _Picture:
     """Patches of an image, of one of its tiles, or of the whole image that accompanies the tiles.
 
     Attributes:
-        source: the number of the input.
-        region: region of the input.
-        first: number of patches before these.
-        grid: patches in time, downwards and to the right.
+        source: the index of the input.
+        region: the region of the input to cut into patches.
+        first: number of the sample's patches before these.
+        grid: number of patches in time, vertically and horizontally.
     """
 
     source: int
@@ -61,13 +61,13 @@ def _whole(layout: str = "") -> ExampleSamples:
 class ImagePatches(Operator[None, _Pictures]):
     """Computes ``(x / divisor - mean) / std`` of images or videos of uint8, and lays them out as patches.
 
-    Returns the patches, float32 of shape (patches, values), and their grid, INT64 of shape (3,): their numbers in time,
-    downwards and to the right. With `length`, patches are padded to it with 0, and there is a third output, INT32 of shape
-    (length,): 1 for patches, 0 for padding.
+    Returns the patches, float32 of shape (patches, values), and their grid, INT64 of shape (3,): the number of patches in
+    time, vertically and horizontally. With `length`, patches are padded with 0 to this number, and there is a third output,
+    INT32 of shape (length,): 1 for patches, 0 for padding.
 
-    With `tile`, the patches of an image are those of its tiles, one tile after the other, and those of the second input, the
-    whole image in another size. Grids are then of shape (pictures, 3); with `length`, patches are of shape (pictures, length,
-    values), and the third output of shape (pictures, length).
+    With `tile`, images are first cut into tiles, and each tile, as well as the second input, which is the whole image in
+    another size, is a picture that is cut into patches. Grids are then of shape (pictures, 3); with `length`, patches are of
+    shape (pictures, length, values), and the third output is of shape (pictures, length).
 
     >>> patches, grid = fn.image_patches(images, patch=14, merge=2, temporal=2, mean=[0.5] * 3, std=[0.5] * 3)
     """
@@ -205,7 +205,7 @@ class ImagePatches(Operator[None, _Pictures]):
         return self._numbered(shown, 1)
 
     def _tiles(self, height: int, width: int, tile: Sequence[int]) -> list[_Region]:
-        """Return the tiles of an image, row by row."""
+        """Return the regions of an image's tiles, row by row."""
         if len(tile) != 2 or min(tile) < 0 or min(tile) == 0 < max(tile):
             raise ValueError(f"`tile` must be a positive height and width, or 0 and 0. Got: {list(tile)}")
         high, wide = tile
@@ -221,7 +221,7 @@ class ImagePatches(Operator[None, _Pictures]):
         return [(top, left, high, wide) for top, left in corners]
 
     def _numbered(self, shown: Sequence[tuple[int, _Region]], frames: int) -> _Pictures:
-        """Return pictures of these regions of inputs, with their patches numbered consecutively."""
+        """Return a picture for each (input, region), with patches numbered consecutively across pictures."""
         patch, side = self.args["patch"], self.args["patch"] * self.args["merge"]
         times, first = math.ceil(frames / self.args["temporal"]), 0
         planned: list[_Picture] = []
@@ -244,7 +244,7 @@ class ImagePatches(Operator[None, _Pictures]):
             output[...] = values
 
     def _fill(self, image: np.ndarray, picture: _Picture, number: int, out: np.ndarray) -> None:
-        """Fill the patches of a picture, and its padding patches."""
+        """Write a picture's patches to ``out``, followed by padding."""
         from penstock.kernels.cpu.pixel_values import is_beyond_cache
         from penstock.operators.image._pieces_cpu import fill_patches
 
@@ -270,7 +270,7 @@ class ImagePatches(Operator[None, _Pictures]):
             own[picture.count :] = 0
 
     def _fill_beside(self, image: np.ndarray, picture: _Picture, _number: int, out: np.ndarray) -> None:
-        """Fill the columns of a picture's patches."""
+        """Write a picture's patches side by side to their columns of ``out``."""
         from penstock.kernels.cpu.pixel_values import is_beyond_cache
         from penstock.operators.image._pieces_cpu import fill_rows
 
@@ -278,7 +278,7 @@ class ImagePatches(Operator[None, _Pictures]):
         fill_rows(image, *picture.region, self._table, self._factors, begin, is_beyond_cache(out), out)
 
     def _told(self, plan: _Pictures) -> list[np.ndarray]:
-        """Return the outputs other than the patches."""
+        """Return the outputs other than the patches: grids and, with `length`, which patches are not padding."""
         grids = np.array([picture.grid for picture in plan], np.int64).reshape(-1, 3)
         counts = np.array([picture.count for picture in plan]).reshape(-1, 1)
         outputs: list[np.ndarray] = [grids, (np.arange(self.args["length"]) < counts).astype(np.int32)]
@@ -304,7 +304,7 @@ class ImagePatches(Operator[None, _Pictures]):
             copy_windows([WindowCopy(own, target) for own, target in copies])
 
     def _jobs(self, plan: _Pictures, images: Sequence[Located], target: Located) -> Iterator[Patches]:
-        """Yield the GPU's work for one sample."""
+        """Yield the arguments with which the GPU cuts each picture of one sample into patches."""
         from penstock.operators.image._pieces_cuda import Patches
 
         total = sum(picture.count for picture in plan)

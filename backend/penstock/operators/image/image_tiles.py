@@ -1,4 +1,4 @@
-"""`image_tiles`: images as the tiles that a model takes, with a picture of the whole image."""
+"""`image_tiles`: images cut into the tiles that a model reads, together with a picture of the whole image."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class _Layout:
     """The arrangement of a sample's tiles.
 
     Attributes:
-        canvas: the canvas's extents.
-        corner: position of the image on the canvas.
-        columns: tiles in a row.
-        tiles: number of tiles.
-        whole: whether a picture of the whole image is added.
+        canvas: height and width of the canvas.
+        corner: row and column of the image's upper left corner on the canvas.
+        columns: number of tiles in a row.
+        tiles: number of tiles, without the whole image.
+        whole: whether the whole image is added as one more tile.
     """
 
     canvas: tuple[int, int]
@@ -74,7 +74,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
     """Computes ``(x / divisor - mean) / std`` of images of uint8, and cuts them into tiles.
 
     Returns float32 of shape (tiles, C, height, width). A second input, the whole image resized to a tile, becomes
-    one more tile; if it is of float, its values are stored as they are.
+    one more tile; if it is of type float, its values are stored unchanged.
 
     >>> tiles = fn.image_tiles(images, thumbnails, tile=[336, 336], canvas=canvas, mean=[0.5] * 3, std=[0.5] * 3)
     """
@@ -190,7 +190,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
         self.fill(sample, np.ascontiguousarray(sample.inputs[0]), sample.outputs[0])
 
     def fill(self, sample: Sample[None, _Layout], image: np.ndarray, out: np.ndarray) -> None:
-        """Fill ``out`` with the tiles of ``image`` (contiguous), which replaces the sample's first input."""
+        """Fill ``out`` with the tiles of ``image``, a contiguous array that is read instead of the sample's first input."""
         from penstock.operators.image._pieces_cpu import fill_tiles
 
         plan, table, factors = sample.plan, self._table, self._factors
@@ -213,7 +213,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
         return np.broadcast_to(self._table[:, 0] if fill is None else np.float32(fill), (channels,)).copy()
 
     def _first_tile(self, plan: _Layout) -> int:
-        """Return the number of the first tile that does not show the whole image."""
+        """Return the index of the first tile that is cut from the canvas: 1 if the whole image comes before it, else 0."""
         return int(plan.whole and self.args["whole_at"] == "first")
 
     def compute_batch(self, workspace: Workspace[None, _Layout]) -> None:
@@ -239,7 +239,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
                     jobs.append(Tiles(whole, place))
             filled = plan.tiles + plan.whole
             if filled < target.shape[0]:
-                # Clear the remaining tiles by treating them as tiles above the image.
+                # Fill the remaining tiles with zeros: as tiles of a canvas on which the image lies below all of them.
                 rest = target.shape[0] - filled
                 zeros.append(Tiles(images[number], target.part(filled, rest), top=rest * target.shape[2]))
         copy_windows(computed)

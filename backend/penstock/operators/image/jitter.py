@@ -12,8 +12,8 @@ from penstock.schema.random_operator import RandomOperator
 class Jitter(RandomOperator[None, int]):
     """Takes each pixel from a uniformly random position up to ``nDegree / 2`` pixels away in x and in y.
 
-    Displacements are whole pixels, so both interpolations are the same. Numbers come from the operator's random streams
-    and differ from DALI's, which are drawn on the GPU.
+    Displacements are whole pixels, so both interpolations give the same results. Random numbers come from the operator's
+    random streams, and differ from DALI's, which are drawn on the GPU.
 
     >>> images = fn.jitter(images, nDegree=4)  # doctest: +SKIP
     """
@@ -68,7 +68,7 @@ class Jitter(RandomOperator[None, int]):
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         whole = workspace.inputs[0].dtype == UINT8
         fill = self.args["fill_value"]
-        # Bytes keep the lowest eight bits of the fill value.
+        # For bytes, the fill value is reduced to its lowest eight bits.
         outside = int(fill) & 255 if whole else fill
         jitters = [
             Jittered(source, target, self.stream_index(workspace, s.index), s.plan, outside)

@@ -72,7 +72,7 @@ class JpegCompressionDistortion(Operator[None, int]):
         image = cv2.cvtColor(np.ascontiguousarray(sample.inputs[0]), cv2.COLOR_RGB2BGR)
         _, encoded = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, sample.plan])
         if simplejpeg() is not None:
-            # The same pixels as OpenCV's decoder, faster.
+            # Decodes to the same pixels as OpenCV, but is faster.
             simplejpeg().decode_jpeg(encoded, "RGB", fastdct=False, buffer=target)
             return
         decoded = cv2.imdecode(encoded, cv2.IMREAD_COLOR)

@@ -26,18 +26,18 @@ from penstock.schema import (
 from penstock.schema.example_data import on_photo
 
 _LARGEST_WINDOW = 31
-# The smallest factor, and the inverse of the largest one, by which sums are scaled exactly in single precision.
+# Powers of two from this one to its inverse scale sums exactly in single precision.
 _SMALLEST_SCALE = 2.0**-20
 
 
 @dataclass(frozen=True)
 class Derivative:
-    """One second derivative.
+    """The second derivative along one axis, a term of the sum.
 
     Attributes:
-        scale: its factor in the sum.
-        windows: the windows by axis: the derivative's along one, smoothing windows along the others (absent if of size
-            1).
+        scale: the factor of the term in the sum.
+        windows: pairs of an axis and its window: a derivative's window along one axis, smoothing windows along the others
+            (omitted if they have size 1).
     """
 
     scale: float
@@ -163,7 +163,7 @@ class Laplacian(Operator[list[int], list[Derivative]]):
 
     @staticmethod
     def _compute_exactly(sample: Sample[list[int], list[Derivative]], source: np.ndarray) -> bool:
-        """Compute a sample of bytes with windows of three in integers; return False, computing nothing, for any other."""
+        """Compute a uint8 sample with windows of size 3 in integers; for any other sample, compute nothing and return False."""
         from penstock.operators.image._laplacian_cpu import laplacian_of_bytes
 
         axes, derivatives = sample.workspace.state, sample.plan
@@ -172,7 +172,7 @@ class Laplacian(Operator[list[int], list[Derivative]]):
         if source.dtype != np.uint8 or windows != [3] * 4 or len(scales) > 1 or axes[1] != axes[0] + 1:
             return False
         (scale,) = scales
-        # With a power of two, nothing is rounded before the end.
+        # Only scaling by a power of two does not round before the final conversion.
         if not _SMALLEST_SCALE <= abs(scale) <= 1 / _SMALLEST_SCALE or abs(math.frexp(scale)[0]) != 0.5:
             return False
         rows, target = source.shape[axes[0]], sample.outputs[0]
@@ -196,7 +196,7 @@ class Laplacian(Operator[list[int], list[Derivative]]):
         convolve(jobs, workspace.state)
 
 
-# Discrete second derivatives: [1, -2, 1], convolved with [1, 2, 1] up to the window's size.
+# The window of a second derivative is [1, -2, 1], convolved with [1, 2, 1] until it has the requested size.
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""`multi_paste`: images composed of regions of others."""
+"""`multi_paste`: images composed of regions of other images."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class PastedRegion:
     """A region of a sample, and its position in the output.
 
     Attributes:
-        input, index: the sample to take it from.
-        anchor, extents: (y, x) and (height, width) of the region.
-        place: its (y, x) in the output.
+        input, index: the number of the input, and the index of the sample in its batch, that the region is cut from.
+        anchor, extents: (y, x) and (height, width) of the region in that sample.
+        place: (y, x) of the region in the output.
     """
 
     input: int
@@ -51,14 +51,14 @@ class PastedRegion:
     place: tuple[int, int]
 
     def overlaps(self, other: PastedRegion) -> bool:
-        """Return whether the two share a pixel of the output."""
+        """Return whether both regions cover a common pixel of the output."""
         return all(
             max(own, others) < min(own + extent, others + others_extent)
             for own, extent, others, others_extent in zip(self.place, self.extents, other.place, other.extents)
         )
 
 
-# Samples with more regions are not searched for overlaps: all pairs would be compared.
+# Samples with more regions are not searched for overlaps, because all pairs of regions would have to be compared.
 _MAX_REGIONS_WITHOUT_SEARCH = 16
 
 
@@ -90,7 +90,7 @@ class PastedRegions(PlanColumns[list[PastedRegion]]):
         return list(map(PastedRegion, self.inputs[own].tolist(), self.indices[own].tolist(), *pairs))
 
     def cover(self, shapes: np.ndarray) -> bool:
-        """Return whether the regions are known to fill all outputs; ``shapes``: those of the outputs."""
+        """Return whether regions certainly cover all pixels of all outputs, whose shapes are ``shapes``."""
         regions, count = int(self.counts[0]), len(self)
         if regions > _MAX_REGIONS_WITHOUT_SEARCH or (self.counts != regions).any() or not (self.extents > 0).all():
             return False
@@ -98,7 +98,7 @@ class PastedRegions(PlanColumns[list[PastedRegion]]):
             return False
         begins, ends = (edges.reshape(count, regions, 2) for edges in (self.places, self.places + self.extents))
         shared = np.all(begins[:, :, None] < ends[:, None], axis=3)
-        # Each region overlaps itself.
+        # No two regions overlap if the only overlaps are those of each region with itself.
         return int((shared & shared.swapaxes(1, 2)).sum()) == count * regions
 
 
@@ -238,7 +238,8 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
         if any(batch.dtype != dtype for batch in workspace.inputs):
             raise RuntimeError("All input batches must have the same data type")
         if not workspace.isolate and not self.given("output_size"):
-            # Samples of several requests may differ; only those that are pasted together are compared.
+            # If failures are isolated, samples may belong to different requests, and differ in shape. Then, only samples that are
+            # pasted together are compared, in `_output_sizes`.
             _check_alike(shape[:2] for batch in workspace.inputs for shape in batch.shapes)
         output = dtype if self.args["dtype"] is None else self.args["dtype"]
         for kind in (dtype, output):
@@ -272,7 +273,7 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
 
     @staticmethod
     def _sources(samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the number of each sample's regions; for each region, its input and its index in that batch."""
+        """Return each sample's number of regions and, for each region, the number of its input and its sample's index there."""
         workspace, owners = samples.workspace, samples.workspace.owners
         if not samples.given("in_ids"):
             input_count = len(workspace.inputs)
@@ -322,7 +323,7 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
 
     @staticmethod
     def _copy_regions(workspace: Workspace[None, list[PastedRegion], PastedRegions]) -> bool:
-        """Copy the regions of all samples in one call, if none has to be converted."""
+        """Copy the regions of all samples in one call; return False, copying nothing, if this is not supported."""
         from penstock.kernels.cpu.blocks import Blocks, copy_blocks
 
         output = workspace.outputs[0]
@@ -345,7 +346,7 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
             plans.extents[:, 0],
             plans.extents[:, 1] * pixel,
         )
-        # A sample's regions may overlap: they are copied in order.
+        # A sample's regions may overlap, so one thread copies them in order.
         regions = int(plans.counts[0])
         copy_blocks(workspace, blocks, regions if (plans.counts == regions).all() else len(owners))
         return True
@@ -393,7 +394,7 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
 
 
 def _layers(regions: Sequence[PastedRegion]) -> list[int]:
-    """Return the layer of each region: above all earlier regions that it overlaps. Regions of one layer don't overlap."""
+    """Return the layer of each region, above those of all earlier regions that it overlaps; regions of one layer don't overlap."""
     layers: list[int] = []
     for number, region in enumerate(regions):
         below = [layer for other, layer in zip(regions[:number], layers) if region.overlaps(other)]
@@ -402,7 +403,7 @@ def _layers(regions: Sequence[PastedRegion]) -> list[int]:
 
 
 def _check_alike(shapes: Iterable[tuple[int, ...]]) -> None:
-    """Raise RuntimeError unless all heights and widths, which determine the output's, are the same."""
+    """Raise RuntimeError unless all samples have the same height and width, which the output then gets."""
     different = sorted(set(shapes))
     if len(different) > 1:
         raise RuntimeError(
@@ -412,7 +413,10 @@ def _check_alike(shapes: Iterable[tuple[int, ...]]) -> None:
 
 
 def _frames_of(owners: list[int], position: int, ids: np.ndarray) -> list[int]:
-    """Return the frames, among those of all sequences, to paste into the frame at ``position``: those with the same index."""
+    """Return the positions, among the frames of all sequences, of the frames to paste into the frame at ``position``.
+
+    These are the frames with the same index in the sequences ``ids``.
+    """
     time = position - owners.index(owners[position])
     for index in ids.tolist():
         if owners.count(index) <= time:
@@ -421,7 +425,7 @@ def _frames_of(owners: list[int], position: int, ids: np.ndarray) -> list[int]:
 
 
 def _rows(samples: Samples, name: str, counts: np.ndarray) -> np.ndarray | None:
-    """Return an argument's (y, x) for each region; None if it is absent."""
+    """Return an argument's (y, x) for each region; None if the argument is absent."""
     if not samples.given(name):
         return None
     batch = samples.workspace.arguments.get(name)
@@ -434,7 +438,7 @@ def _rows(samples: Samples, name: str, counts: np.ndarray) -> np.ndarray | None:
 
 
 def _pairs(samples: Samples, name: str, counts: np.ndarray, relative_to: np.ndarray) -> np.ndarray:
-    """Return positions (y, x), absolute or as fractions of ``relative_to``; 0 if absent."""
+    """Return positions (y, x) in pixels, from an absolute argument or one in fractions of ``relative_to``; 0 if both are absent."""
     absolute, relative = _rows(samples, name, counts), _rows(samples, name + "_rel", counts)
     if absolute is not None:
         return absolute.astype(np.int64)

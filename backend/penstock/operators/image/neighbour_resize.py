@@ -1,4 +1,4 @@
-"""`neighbour_resize`: images resized by the nearest pixels, in ways that `resize` does not have."""
+"""`neighbour_resize`: linear interpolation between the nearest pixels, in two ways that `resize` does not support."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from penstock.data_types import FLOAT, UINT8, dtype_name
 from penstock.kernels.cpu.torch_floats import interpolate_between_corners
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
-# Fixed-point weights have this denominator; products of two of them are rounded, halves up.
+# The denominator of fixed-point weights. Pixels are multiplied by two weights; _SHIFT and _HALF round the sum, halves up.
 _PARTS = 2048
 _SHIFT, _HALF = 22, 1 << 21
 
 
 @register_operator
 class NeighbourResize(Operator[None, tuple[int, int]]):
-    """Resizes images by the two nearest pixels along each axis, without widening filters.
+    """Resizes images by interpolating between the two nearest pixels along each axis, without antialiasing.
 
-    For float images, corners are aligned, to the bit as with PyTorch's `interpolate` with `mode="bilinear"` and
-    `align_corners=True`. For uint8 images, edges are aligned, and weights are multiples of 1/2048, as in SLANeXt's
-    processor.
+    For float images, corners are aligned, and results equal those of PyTorch's `interpolate` with `mode="bilinear"` and
+    `align_corners=True` bit for bit. For uint8 images, edges are aligned, and weights are multiples of 1/2048, as in
+    SLANeXt's processor.
 
     >>> images = fn.neighbour_resize(images, size=[712, 488])
     """
@@ -57,7 +57,7 @@ class NeighbourResize(Operator[None, tuple[int, int]]):
 
 
 def _by_fixed_point(source: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Return an image of uint8 in another size."""
+    """Return a uint8 image resized to ``height`` and ``width`` in fixed-point arithmetic."""
     top, bottom = _parts(source.shape[0], height)
     left, right = _parts(source.shape[1], width)
     values = source.astype(np.int32)
@@ -77,7 +77,7 @@ def _parts(size: int, outputs: int) -> tuple[tuple[np.ndarray, np.ndarray], tupl
     below = np.floor(places).astype(np.int32)
     rest = places - below.astype(np.float32)
     rest[below < 0], below[below < 0] = 0, 0
-    # In an image one pixel wide, that pixel is its own predecessor.
+    # From the last pixel on, the result is the last pixel; an axis of one pixel has only this pixel.
     rest[below >= size - 1], below[below >= size - 1] = one, max(size - 2, 0)
     weights = np.floor(rest * np.float32(_PARTS) + half).astype(np.int32)
     return (below, _PARTS - weights), (np.minimum(below + 1, size - 1), weights)

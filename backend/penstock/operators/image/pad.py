@@ -102,7 +102,7 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
         extents = samples.shapes()
         layout, ndim = samples.workspace.inputs[0].layout(), extents.shape[1]
         axes = samples.derived(("axes",), ("axes", layout, ndim), self._axes, samples, layout, ndim)
-        # A slice is faster than a list of all dimensions.
+        # Indexing with a slice is faster than with a list of all dimensions.
         places = slice(None) if axes == list(range(ndim)) else axes
         own, greatest = extents[:, places], samples.state[places]
         wanted = self._per_axis(samples, "shape", len(axes))

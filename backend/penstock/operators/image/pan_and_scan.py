@@ -14,8 +14,8 @@ from penstock.schema.example_data import Example
 class PanAndScan(Operator):
     """Finds the parts of an image that Gemma 3 sees in addition to the whole, from the image's shape alone.
 
-    Returns boxes, INT32 of shape (boxes, 4): left, top, right, bottom, as :func:`crop_boxes` takes them. The first is
-    the whole image; for an elongated image, others follow, which divide its longer side.
+    Returns boxes, INT32 of shape (boxes, 4): left, top, right, bottom, as :func:`crop_boxes` accepts them. The first box is
+    the whole image; for an elongated image, it is followed by boxes that divide the longer side.
 
     >>> pictures, counts = fn.crop_boxes(images, fn.pan_and_scan(images))
     """
@@ -45,7 +45,7 @@ class PanAndScan(Operator):
     plans_by_shape = True
 
     def setup(self) -> None:
-        # The decimal as the user wrote it: images may have exactly this ratio, which single precision changes.
+        # Restore the decimal that the user wrote, which single precision has changed: an image may have exactly this ratio.
         ratio = float(str(np.float32(self.args["min_ratio"])))
         self._choice = Choice(ratio, self.args["max_crops"], self.args["min_crop"])
         if min(self._choice.max_crops, self._choice.min_crop) < 1:

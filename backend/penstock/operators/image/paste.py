@@ -73,7 +73,7 @@ class Paste(ChainOperator[None, Region, Regions]):
             raise RuntimeError(
                 f'Argument "fill_value" expects either a single value or a list of {channels} elements. {len(fill)} given.'
             )
-        # The lowest eight bits count, as in any integer conversion without saturation.
+        # Keep the lowest eight bits, like an integer conversion without saturation.
         self._fill = [value & 255 for value in fill]
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

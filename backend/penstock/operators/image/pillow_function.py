@@ -1,4 +1,4 @@
-"""`pillow_function`: Pillow's functions on images, to the bit, for pipelines that replace torchvision's transforms."""
+"""`pillow_function`: functions with the exact results of Pillow, for pipelines that replace torchvision's transforms."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class _Function:
     """A function of images.
 
     Attributes:
-        names: the names of its `arguments`; the last one stands for any number of values if it ends with dots.
+        names: the names of the values in `arguments`; if the last name ends with dots, it stands for any number of values.
         compute: the function.
-        shape: its result's shape, computed from the image's; the same by default.
+        shape: returns the shape of the result for an image of a given shape; by default, the same shape.
     """
 
     names: tuple[str, ...]
@@ -63,10 +63,10 @@ def _convolved(image: np.ndarray, asked: _Asked) -> np.ndarray:
 
 
 def _kernel(numbers: Sequence[float]) -> np.ndarray:
-    """Return the weights, of shape (rows, columns).
+    """Return the filter that ``numbers`` (columns, rows, then weights) describe, float32 of shape (rows, columns).
 
     Raises:
-        ValueError: their number does not match the size, or a side is even.
+        ValueError: the number of weights is not rows x columns, or the number of rows or columns is even.
     """
     columns, rows, *weights = numbers
     if len(weights) != columns * rows or not columns % 2 or not rows % 2:
@@ -140,10 +140,10 @@ def _listed() -> str:
 
 @register_operator
 class PillowFunction(Operator):
-    """Applies a function to images with Pillow's arithmetic, to the bit.
+    """Applies a function to images; results equal those of Pillow bit for bit.
 
-    These are the functions that `torchvision.transforms.v2` applies to PIL's images. `convolve` gives the results of
-    PyTorch's `conv2d`, for images of two or more channels.
+    Functions are those that `torchvision.transforms.v2` applies to PIL's images. For images of two or more channels,
+    `convolve` gives the results of PyTorch's `conv2d`.
 
     >>> brighter = fn.pillow_function(images, function="adjust_brightness", arguments=[1.5])  # doctest: +SKIP
     """

@@ -1,4 +1,4 @@
-"""`pooled_patches`: the patches of overlapping crops that become one token."""
+"""`pooled_patches`: which patches of overlapping crops are pooled into each token."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ def _canvases(layout: str = "") -> ExampleSamples:
 
 @register_operator
 class PooledPatches(Operator):
-    """Finds the patches that Molmo 2 pools, from a picture of the whole image and from overlapping crops of a canvas,
-    from the canvas's shape alone.
+    """Finds the patches that Molmo 2 pools into each token, from a canvas's shape alone.
 
-    Returns the indices of each token's patches, counting those of the whole first and then those of all crops, INT32 of
-    shape (tokens, patches), -1: none; and how many rows and columns of tokens the whole and the canvas have, INT64 of shape (4,).
+    Patches are cut from a picture of the whole image and from overlapping crops of the canvas. Returns the indices of each
+    token's patches, INT32 of shape (tokens, patches), padded with -1: patches of the whole image are numbered first, then
+    those of all crops. The second output, INT64 of shape (4,), contains the number of rows and columns of tokens of the whole
+    image, and those of the canvas.
 
     >>> indices, grid = fn.pooled_patches(canvases, crop=378, patch=14, margins=[4, 4], pool=[2, 2])
     """

@@ -24,9 +24,9 @@ _LAYOUTS = {"CHW": PLANES, "HWC": (0, 1, 2)}
 
 @register_operator
 class RescaleNormalize(ChainOperator):
-    """Computes ``(x / divisor - mean) / std`` of images of uint8, to the bit as torchvision or numpy do, and transposes them.
+    """Computes ``(x / divisor - mean) / std`` of uint8 images, bit for bit as torchvision or numpy does, and transposes them.
 
-    The image processors of `transformers` do this last. `crop_mirror_normalize` does it with other roundings.
+    This is the last step of the image processors of `transformers`. `crop_mirror_normalize` rounds in other ways.
 
     >>> tensors = fn.rescale_normalize(images, mean=[0.5] * 3, std=[0.5] * 3)  # doctest: +SKIP
     """

@@ -72,7 +72,7 @@ class ResizeCropMirror(ResizingOperator):
         check_crop_arguments(self)
 
     def constant_rules(self, samples: Samples) -> SizeRules | None:
-        # The window is cut out while resizing.
+        # Size rules cannot describe the crop, which is part of this resize.
         return None
 
     def plan_axes(

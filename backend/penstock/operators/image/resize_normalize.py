@@ -28,29 +28,29 @@ _MIRROR = fused_argument(1, "mirror")
 
 
 class _Resize(Protocol):
-    """The part of the first step that is used here."""
+    """The methods of the first step that this module calls."""
 
     def constant_rules(self, samples: Samples) -> SizeRules | None:
         """Return the rules by which all images are resized, if they are constant, else None."""
 
 
 class _Normalize(Protocol):
-    """The part of the second step that is used here."""
+    """The methods of the second step that this module calls."""
 
     def stage(self, sample: Sample[StoredAs, CmnPlan]) -> NormalizingStore:
-        """Return the work for one sample."""
+        """Return the stage that normalizes one sample."""
 
     def constant_rules(self, samples: Samples, layout: str, channels: int) -> CmnRules | None:
         """Return the rules by which all images are normalized, if they are constant, else None."""
 
 
 class _Rules(NamedTuple):
-    """The operations that all images of one type share.
+    """The rules for all images of one type and number of channels.
 
     Attributes:
-        images: the settings of both steps.
-        channels: the results' channels.
-        spec: the type of the output.
+        images: the rules of both steps.
+        channels: the output's number of channels.
+        spec: the output's type, layout and rank.
     """
 
     images: AlikeRules
@@ -62,9 +62,9 @@ class ResizedInParts(NamedTuple):
     """A batch whose images are resized and stored as they arrive, because other images soon overwrite their memory.
 
     Attributes:
-        outputs: receive the results.
-        planned: the work.
-        images: the plans of the images that the work was made from.
+        outputs: the batch that receives the results.
+        planned: the planned resampling of the whole batch, including the normalization.
+        images: the plans of the images, from which ``planned`` was made.
     """
 
     outputs: TensorListGPU
@@ -75,8 +75,8 @@ class ResizedInParts(NamedTuple):
         """Resize whole images that were decoded elsewhere.
 
         Args:
-            rows: their numbers, ascending.
-            addresses: their addresses, uint64.
+            rows: the indices of these images in the batch, ascending.
+            addresses: the addresses of these images on the GPU, uint64.
         """
         from penstock.kernels.cuda.launch import RunValue
         from penstock.kernels.cuda.resample import ImageStacks
@@ -109,7 +109,7 @@ class ResizeNormalize(FusedOperator):
 
     def bind(self, payload: object) -> None:
         super().bind(payload)
-        # Recorded launches are reused with other mirror flags.
+        # Recorded launches can be replayed with other mirror flags.
         self._drawn = "mirror" in self.operators[1].tensor_arguments
         self.varying_arguments = frozenset({_MIRROR} if self._drawn else ())
         self._rules: dict[tuple[DALIDataType, int], _Rules | None] = {}
@@ -118,7 +118,7 @@ class ResizeNormalize(FusedOperator):
         return {_MIRROR: self._mirrored(workspace)}
 
     def _mirrored(self, workspace: Workspace) -> np.ndarray:
-        """Return the drawn flags, as the kernel reads them: numbers other than 0 mirror."""
+        """Return the mirror flag of each sample as the kernel reads it, int32: a nonzero flag mirrors the sample."""
         argument = self.operators[1].schema.all_arguments["mirror"]
         values = values_of(argument, workspace.arguments[_MIRROR], range(workspace.batch_size))
         return values[:, 0].astype(np.int32)
@@ -138,10 +138,10 @@ class ResizeNormalize(FusedOperator):
         return True
 
     def follow(self, workspace: Workspace) -> ResizedInParts | None:
-        """Prepare for a batch whose images will come in parts; return None if :meth:`run` has to compute it.
+        """Prepare for a batch whose images will arrive in parts; return None if :meth:`run` has to compute the batch.
 
         Args:
-            workspace: its input has the images' types and shapes, and no data.
+            workspace: a workspace whose input has the images' types and shapes, but no data.
         """
         known = self._plan(workspace, in_windows=True)
         if known is None:
@@ -151,10 +151,10 @@ class ResizeNormalize(FusedOperator):
         return ResizedInParts(outputs, planned.resampling(after, outputs.pointers(), outputs), planned)
 
     def _plan(self, workspace: Workspace, in_windows: bool = False) -> tuple[_Rules, AlikeImages, Normalized] | None:
-        """Return the rules, the plan and the normalization, for a batch whose images are all processed alike.
+        """Return the rules, the plan and the normalization for a batch; None unless its images are all processed alike.
 
         Args:
-            in_windows: only the parts of the images that are read will be in memory.
+            in_windows: whether memory will contain only the parts of images that are read.
         """
         batch = workspace.inputs[0]
         if not len(batch) or batch.layout() != "HWC" or any(own.layout() for own in workspace.arguments.values()):
@@ -189,7 +189,7 @@ class ResizeNormalize(FusedOperator):
         return outputs
 
     def _rules_of(self, workspace: Workspace, channels: int) -> _Rules | None:
-        """Return the rules for images of the batch's type; None if they differ from batch to batch, or if steps refuse the type."""
+        """Return the rules for images of the batch's type; None if rules vary between batches, or a step refuses the type."""
         first, second = (self.step(workspace, position) for position in range(2))
         first.inputs, second.arguments = list(workspace.inputs), {}
         try:
@@ -249,7 +249,7 @@ class ResizeNormalize(FusedOperator):
             _resample_planned(first, second, images, values, mirrored)
             return
         befores, samples = first.samples, second.live
-        # Samples that share both steps' plans share the pair.
+        # Samples that share the plans of both steps share one pair, too, so that they are grouped.
         pairs: dict[tuple[int, int], tuple[Sample, Sample]] = {}
         jobs = []
         for sample in samples:
@@ -283,7 +283,7 @@ class ResizeNormalize(FusedOperator):
 def _resample_planned(
     first: _First, second: _Second, images: ImagePlans, values: ChannelValues, mirrored: RunValue | None
 ) -> None:
-    """Compute a batch of images that share their per-channel values; ``mirrored``: flags, if they are drawn."""
+    """Compute a batch of images that share their per-channel values; ``mirrored``: flags, if `mirror` is a tensor argument."""
     axes, kept, regions, mirror = [], second.state, second.plans.regions, second.plans.mirror
     for letter, axis in zip("HW", (images.vertical, images.horizontal)):
         number = kept.layout.index(letter)
@@ -302,5 +302,5 @@ def _normalized(planar: bool, values: ChannelValues, between: np.dtype, mirrored
 
 
 def _between(second: Workspace) -> np.dtype:
-    """Return the type that the resized images would have."""
+    """Return the type that the resized images would have if they were stored before normalization."""
     return numpy_dtype(second.inputs[0].dtype)

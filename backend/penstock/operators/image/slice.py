@@ -123,7 +123,7 @@ class Slice(WindowOperator[None]):
         if any(box.device_type == "gpu" for box in boxes):
             workspace.kind = None
         check_box_inputs(self, workspace)
-        # Output shapes depend on the boxes: those on the GPU are all fetched in one copy.
+        # Output shapes depend on the boxes, so boxes on the GPU are copied to the host, all boxes of a batch at once.
         workspace.inputs = [batch, *(box.as_cpu() for box in boxes)]
         return [OutputSpec(window_type(self, batch), batch.layout(), batch.ndim())]
 

@@ -19,12 +19,12 @@ _MAX_DIMENSIONS = 3
 
 @dataclass
 class _NamedWorkspace(Workspace):
-    """A run on data whose resized dimensions are named D, H and W.
+    """The workspace of a run on data whose resized dimensions are labelled D, H and W.
 
     Attributes:
-        named: the dimensions of the data that the user selected, in that order.
+        named: the dimensions of the original data that the user selected, in the user's order.
         first: the first dimension to resize.
-        lone: whether it is the only one, so that one of extent 1 was inserted before it.
+        lone: whether no other dimension is resized; then, a dimension of extent 1 was inserted before ``first``.
     """
 
     named: tuple[int, ...] = ()
@@ -36,7 +36,7 @@ class _NamedWorkspace(Workspace):
 class TensorResize(ResizingOperator):
     """Resamples selected dimensions of tensors with a separable filter; layouts don't matter.
 
-    The selected dimensions and those between them may be at most three.
+    At most three adjacent dimensions can be resized, including unchanged ones between them.
 
     >>> fn.tensor_resize(volumes, sizes=[64, 128], axes=[1, 2])
     """
@@ -224,13 +224,13 @@ class TensorResize(ResizingOperator):
         if not changed:
             return max(ndim - 2, 0), min(ndim, 2)
         first, count = min(changed), max(changed) + 1 - min(changed)
-        # A lone dimension is joined by the next one or, at the end, by the one before.
+        # A single dimension is resized together with the next one or, if it is the last, with the previous one.
         return (first, count) if count > 1 or ndim == 1 else (min(first, ndim - 2), 2)
 
     def _planned(
         self, samples: Samples, shapes: np.ndarray, named: Sequence[int]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the plans of all dimensions. Those that the user didn't select keep their size, in every mode."""
+        """Return sizes, region starts and region ends of all dimensions; in every mode, unselected dimensions keep their size."""
         axes = list(named)
         own = shapes[:, axes]
         requested = shapes.astype(np.float64)

@@ -16,8 +16,8 @@ class TileBoxes(Operator):
     """Finds the tiles of an image, row by row, from the image's shape alone; unlike with :func:`cut_tiles`, the size of
     tiles may vary by image.
 
-    Returns boxes, INT32 of shape (boxes, 4): left, top, right, bottom, as :func:`crop_boxes` takes them. Where the
-    image is not a whole number of tiles, the last ones end at its edge or, with `spread`, tiles overlap.
+    Returns boxes, INT32 of shape (boxes, 4): left, top, right, bottom, as :func:`crop_boxes` accepts them. If the image
+    cannot be divided into whole tiles, the last tiles end at its edge or, with `spread`, tiles overlap.
 
     >>> tiles, counts = fn.crop_boxes(images, fn.tile_boxes(images, tile=extents))
     """
@@ -73,7 +73,7 @@ class TileBoxes(Operator):
 
 
 def _spread(extent: int, side: int) -> list[int]:
-    """Return the starts of tiles that cover an extent; the last tile ends with it."""
+    """Return the starts of overlapping tiles that cover an extent; the last tile ends where the extent ends."""
     count = -(-extent // side)
     overlap = (count * side - extent) / (count - 1) if count > 1 else 0.0
     return [int(number * (side - overlap)) for number in range(count)]
