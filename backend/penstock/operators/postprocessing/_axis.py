@@ -1,4 +1,4 @@
-"""The base of operators along one dimension of scores, such as a classifier's."""
+"""Base classes of operators along one dimension of scores, such as the classes of a classifier."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LABELS = Argument(
 
 
 class AxisOperator(Operator[int]):
-    """Base class: launches a kernel once for all samples, whose shapes may differ; the state is the dimension."""
+    """Base class of operators that call a kernel once for samples of different shapes; the state is the dimension of scores."""
 
     def setup(self) -> None:
         if self.given("axis") and self.given("axis_name"):
@@ -42,15 +42,15 @@ class AxisOperator(Operator[int]):
     def launch(
         self, places: np.ndarray, begin: int, end: int, outputs: Sequence[np.ndarray], faults: np.ndarray
     ) -> None:
-        """Compute some samples; see :mod:`penstock.operators.postprocessing._axis_cpu`."""
+        """Compute the samples from ``begin`` to ``end``; see :mod:`penstock.operators.postprocessing._axis_cpu`."""
         raise NotImplementedError(f"{type(self).__name__} must say what it computes")
 
     def resolve(self, workspace: Workspace[int]) -> int:
         """Return the dimension that holds the scores.
 
         Raises:
-            RuntimeError: scores are not of FLOAT or FLOAT16, or their layout has no such dimension.
-            IndexError: the scores have no such dimension.
+            RuntimeError: scores are neither FLOAT nor FLOAT16, or `axis_name` is not in their layout.
+            IndexError: `axis` is not a dimension of the scores.
         """
         batch, name = workspace.inputs[0], self.args["axis_name"]
         if len(batch) and batch.dtype not in (FLOAT, FLOAT16):
@@ -97,13 +97,13 @@ class AxisOperator(Operator[int]):
 
 
 class ClassOperator(AxisOperator):
-    """Base class of operators that find classes; outputs their names, too, if `labels` are set.
+    """Base class of operators that find classes; if `labels` are set, the names of classes are a further output.
 
     Attributes:
-        names: see :func:`names_of`; None if there are none.
+        names: the labels as :func:`names_of` returns them; None if `labels` are not set.
     """
 
-    # The host waits for the GPU's kernels to report scores that are NaN.
+    # Launches cannot be replayed, because the host waits for the kernels to report scores that are NaN.
     repeatable = False
 
     def setup(self) -> None:
@@ -122,7 +122,9 @@ class ClassOperator(AxisOperator):
 
         Args:
             workspace: the batch's workspace, with allocated outputs.
-            values, indices, names: the outputs for the scores, the classes and the classes' names; None or empty: not wanted.
+            values: the output for the scores; None: scores are not needed.
+            indices: the output for the classes.
+            names: the output for the names of the classes; empty if `labels` are not set.
             number: number of classes to find.
         """
         from penstock.kernels.cuda.launch import locate_all
@@ -140,7 +142,7 @@ class ClassOperator(AxisOperator):
 
 
 def _located(batch: TensorList) -> tuple[np.ndarray, object]:
-    """Return the addresses of the samples as contiguous float32, and the arrays that must stay alive while they are used."""
+    """Return the addresses of the samples' scores, contiguous float32, and an object that keeps that memory alive."""
     addresses = places_of_samples(batch) if batch.dtype == FLOAT else None
     if addresses is not None:
         return addresses, batch
@@ -150,8 +152,8 @@ def _located(batch: TensorList) -> tuple[np.ndarray, object]:
 
 
 def _places(addresses: np.ndarray, shapes: Sequence[Shape], results: Sequence[Shape], axis: int) -> np.ndarray:
-    """Return the kernels' descriptor of each sample: the address of its scores, its results' offset, and the extents before, along and
-    after the dimension."""
+    """Return the kernels' descriptor of each sample: the address of its scores, the offset of its results, and the number of
+    elements before, along and after the dimension."""
     outputs = np.array([math.prod(shape) for shape in results], np.int64)
     extents = [(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])) for shape in shapes]
     return np.column_stack([addresses, firsts_of(outputs)[:-1], np.array(extents, np.int64).reshape(-1, 3)])
@@ -163,7 +165,7 @@ def _fault(place: int, shape: Shape) -> ValueError:
 
 
 def names_of(labels: Sequence[str]) -> np.ndarray:
-    """Return names in the form of a pipeline's strings: rows of uint8, padded with zeros."""
+    """Return names in the form that strings have in a pipeline: rows of uint8, padded with zeros."""
     encoded = [label.encode() for label in labels]
     longest = max(map(len, encoded), default=0)
     return np.array([list(name.ljust(longest, b"\0")) for name in encoded], np.uint8).reshape(len(encoded), longest)
@@ -190,11 +192,11 @@ def fill_names(
     Args:
         names: the names as :func:`names_of` returns them.
         classes: the classes of all samples, int32 of shape (n,).
-        target: the output, of shape (n * the longest name,).
-        places: see :func:`_places`.
-        begin, end: the samples.
+        target: the output, 1-D: n names, all as long as the longest one.
+        places: the samples' descriptors; see :func:`_places`.
+        begin, end: the range of samples to process.
         per_row: number of classes found along the dimension.
-        faults: samples in which no classes were found.
+        faults: for each sample, a negative number if classes were found; other samples are skipped.
     """
     rows = target.reshape(-1, names.shape[1]) if names.shape[1] else target.reshape(len(classes), 0)
     for sample in range(begin, end):

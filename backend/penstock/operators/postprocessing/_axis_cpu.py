@@ -1,7 +1,7 @@
 """Kernels along one dimension of scores: softmax, argmax and top-k.
 
-All take ``places``, int64 with a row for each sample: the address of its scores, float32, the offset of its results, and the extents
-before, along and after the dimension. ``begin`` and ``end`` are the samples to compute.
+All kernels take ``places``, int64 with a row for each sample: the address of the sample's scores (float32), the offset of its results,
+and the number of elements before, along and after the dimension. ``begin`` and ``end`` are the range of samples to compute.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from penstock.operators.postprocessing._exponential import (
     THIRD,
 )
 
-# Contiguous scores, or columns, computed at a time: few enough to stay in the L1 cache.
+# Number of contiguous scores, and number of columns, computed at a time: few enough to stay in the L1 cache.
 _ABREAST, _COLUMNS = 32, 256
 
 
 @inner
 def exponential(number: np.float64) -> np.float64:
-    """Return e to a power of at most 0, as a power of 2 times a polynomial of the remainder.
+    """Return e to a power of at most ``MAX_POWER``, computed as a power of 2 times a polynomial of the remainder.
 
-    Its relative error is a twentieth of that of rounding to float32. Powers below -200 count as -200, whose result is 0 in float32.
+    The relative error is a twentieth of that of rounding to float32. Powers below -200 are replaced by -200, whose result is 0 in
+    float32.
     """
     power = LOWEST_POWER if number < LOWEST_POWER else number
     shifted = power * LOG2_E + ROUNDING
@@ -45,7 +46,7 @@ def exponential(number: np.float64) -> np.float64:
 
 @inner
 def _find_largest(scores: np.ndarray, first: int, extent: int, inner: int, best: np.ndarray) -> None:
-    """Fill ``best`` with the highest score of each of adjacent columns, from ``first`` on."""
+    """Fill ``best`` with the highest score of each of ``best.size`` adjacent columns; the first column begins at ``first``."""
     best[:] = scores[first : first + best.size]
     for place in range(first + inner, first + extent * inner, inner):
         row = scores[place : place + best.size]
@@ -64,7 +65,7 @@ def _softmax_of_columns(
     results: np.ndarray,
     target: int,
 ) -> None:
-    """Compute as many adjacent columns as ``best`` and ``total`` have elements."""
+    """Compute the softmax of adjacent columns, as many as ``best`` and ``total`` have elements."""
     count = best.size
     _find_largest(scores, first, extent, inner, best)
     total[:] = 0
@@ -125,7 +126,7 @@ def _softmax_of_row(
 
 @kernel
 def softmax(places: np.ndarray, begin: int, end: int, results: np.ndarray) -> None:
-    """Fill ``results``, float32, with exponentials that sum to 1 along the dimension."""
+    """Fill ``results``, float32, with the softmax of the scores along the dimension."""
     totals, maxima = np.empty(_COLUMNS, np.float64), np.empty(_COLUMNS, np.float32)
     for sample in range(begin, end):
         start, target, outer, extent, inner = places[sample]
@@ -145,7 +146,7 @@ def softmax(places: np.ndarray, begin: int, end: int, results: np.ndarray) -> No
 def _argmax_of_columns(
     scores: np.ndarray, first: int, extent: int, inner: int, best: np.ndarray, results: np.ndarray, target: int
 ) -> bool:
-    """Find the highest score of each of as many adjacent columns as ``best`` has elements; return whether one is NaN."""
+    """Find the highest score of each of ``best.size`` adjacent columns; return whether a score is NaN."""
     unordered, found = np.int32(0), results[target : target + best.size]
     best[:] = -np.inf
     found[:] = 0
@@ -163,7 +164,7 @@ def _argmax_of_columns(
 
 @inner
 def _argmax_of_row(scores: np.ndarray, first: int, extent: int) -> int:
-    """Return the index of the highest of contiguous scores, the first of equal ones; -1 if one is NaN."""
+    """Return the index of the highest of contiguous scores, the first if several are equal; -1 if a score is NaN."""
     unordered, row = np.int32(0), scores[first : first + extent]
     for i in range(extent):
         unordered = np.int32(unordered | np.int32(row[i] != row[i]))
@@ -187,10 +188,10 @@ def _is_among(score: np.float32, row: np.ndarray) -> bool:
 
 @kernel
 def argmax(places: np.ndarray, begin: int, end: int, results: np.ndarray, faults: np.ndarray) -> None:
-    """Fill ``results``, int32, with the index of the highest score, the first of equal ones.
+    """Fill ``results``, int32, with the index of the highest score along the dimension, the first if several are equal.
 
     Args:
-        faults: output: the position of the first NaN in each sample that has one; -1 before.
+        faults: output, must be filled with -1: the position of the first NaN in each sample that has one.
     """
     best = np.empty(_COLUMNS, np.float32)
     for sample in range(begin, end):
@@ -225,13 +226,13 @@ def top_k(
     indices: np.ndarray,
     faults: np.ndarray,
 ) -> None:
-    """Find the highest scores, in descending order; equal ones stay in order.
+    """Find the highest scores along the dimension, in descending order; equal scores stay in order.
 
     Args:
         count: number of scores to find.
-        values: float32; output.
-        indices: int32; output: along the dimension.
-        faults: output: the position of the first NaN in each sample that has one; -1 before.
+        values: output, float32: the scores.
+        indices: output, int32: the index of each score along the dimension.
+        faults: output, must be filled with -1: the position of the first NaN in each sample that has one.
     """
     best, where = np.empty(count, np.float32), np.empty(count, np.int32)
     for sample in range(begin, end):

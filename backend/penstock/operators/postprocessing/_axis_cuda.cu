@@ -1,15 +1,15 @@
-// Kernels along one dimension of scores: softmax, argmax, top-k, and the names of classes. An array is seen as
-// (outer, extent, inner); a line is a vector along the dimension. `lanes` threads share a line; a block has several lines.
+// Kernels along one dimension of scores: softmax, argmax, top-k, and the names of classes. An array is viewed as
+// (outer, extent, inner); a line is a vector along the dimension. `lanes` threads share a line; a block computes one line or more.
 
 #include "exponential.cuh"
 
-// A score, and where it is along its line; -1: none.
+// A score and its index along its line; index -1: no score.
 struct Best {
     float score;
     int row;
 };
 
-// Of equal scores the first is better.
+// Returns whether `a` is better than `b`; if scores are equal, the first one along the line is better.
 __device__ inline bool is_better(const Best &a, const Best &b) {
     return a.row >= 0 && (b.row < 0 || a.score > b.score || (a.score == b.score && a.row < b.row));
 }
@@ -24,13 +24,13 @@ struct Sum {
     __device__ double operator()(double a, double b) const { return a + b; }
 };
 
-// The line that this thread works on.
+// The line that a thread works on.
 template <typename In>
 struct Line {
     const In *first;
-    int64 number, offset;  // its number in the sample, and the position of its first score
-    int64 step;            // from one score to the next
-    int extent, lane;      // no scores are left for threads without a line
+    int64 number, offset;  // number of the line in the sample, and position of its first score there
+    int64 step;            // distance from one score to the next
+    int extent, lane;      // `extent` is 0 in threads without a line
     bool exists;
 };
 
@@ -48,7 +48,7 @@ __device__ inline Line<In> line_of(const Scores &s, int64 block) {
     return line;
 }
 
-// Reduces one value of each thread of a line to one, which all of them get.
+// Reduces the values of all threads of a line to one value, and returns it in all of these threads.
 template <typename T, typename Merge>
 __device__ inline T merged(T value, T *values, int lanes, Merge merge) {
     if (lanes == 1) return value;
@@ -87,7 +87,7 @@ __global__ void softmax(const int64 *__restrict__ first_blocks, const Scores *__
         target[row * line.step] = float(double(target[row * line.step]) * share);
 }
 
-// The `number` highest scores, in descending order. `faults` gets the position of each sample's first NaN.
+// Writes the `number` highest scores of each line, in descending order. `faults` gets the position of each sample's first NaN.
 template <typename In>
 __global__ void highest(const int64 *__restrict__ first_blocks, const Scores *__restrict__ samples, int count,
                         uint64 *__restrict__ faults, int number) {
@@ -113,13 +113,13 @@ __global__ void highest(const int64 *__restrict__ first_blocks, const Scores *__
         if (line.exists && line.lane == 0) {
             int64 to = (place.row * number + rank) * s.inner + place.column;
             if (values) values[to] = before.score;
-            // There may be no further score where some are NaN: the sample fails.
+            // If scores are NaN, there may be fewer than `number` others; the index does not matter, as the sample fails.
             indices[to] = before.row < 0 ? 0 : before.row;
         }
     }
 }
 
-// The names of classes, of `length` bytes each.
+// Writes the names of classes, `length` bytes for each.
 __global__ void write_names(const int64 *__restrict__ first_blocks, const Named *__restrict__ samples, int count,
                             const uint8 *__restrict__ names, int length) {
     int sample = sample_of(first_blocks, count, blockIdx.x);

@@ -15,10 +15,10 @@ from penstock.operators.postprocessing._exponential import EXPONENTIAL
 
 
 class _Scores(NamedTuple):
-    """One sample, seen as (outer, extent, inner).
+    """The descriptor of one sample, viewed as (outer, extent, inner).
 
     Attributes:
-        values, indices: outputs; 0 if there is none.
+        values, indices: addresses of the outputs; 0: the output is not needed.
         lanes: number of threads that share a line.
     """
 
@@ -32,11 +32,11 @@ class _Scores(NamedTuple):
 
 
 class _Named(NamedTuple):
-    """The classes of one sample.
+    """The descriptor of one sample whose classes' names are written.
 
     Attributes:
-        classes: int32.
-        bytes: the size of all their names.
+        classes: address of the classes, int32.
+        bytes: the size of the names of all these classes.
     """
 
     classes: Pointer
@@ -54,7 +54,7 @@ _MIN_STRIDED = 32
 
 
 def softmax_batch(sources: Sequence[Located], targets: Sequence[Located], axis: int) -> None:
-    """Fill float32 targets with exponentials that sum to 1 along the dimension."""
+    """Fill float32 targets with the softmax of their sources along a dimension."""
     descriptors, counts = _described(sources, targets, None, axis)
     launch(SOURCE.kernel(f"softmax<{_kind(sources)}>"), descriptors, counts)
 
@@ -66,18 +66,16 @@ def find_highest(
     axis: int,
     number: int,
 ) -> np.ndarray:
-    """Find the highest scores along the dimension, in descending order; equal ones stay in order.
-
-    It waits for the GPU.
+    """Find the highest scores along a dimension, in descending order; equal scores stay in order. Waits for the GPU.
 
     Args:
-        sources: not empty along the dimension.
-        values: float32 outputs; None: not needed.
-        indices: int32 outputs.
+        sources: the scores, at least one along the dimension.
+        values: float32 outputs for the scores; None: scores are not needed.
+        indices: int32 outputs for the indices along the dimension.
         number: number of scores to find.
 
     Returns:
-        The position of the first NaN of each sample; -1 if it has none.
+        The position of the first NaN of each sample, -1 if it has none: int64.
     """
     faults = upload([np.full(len(sources), -1, np.int64).view(np.uint64)])[0]
     descriptors, counts = _described(sources, values, indices, axis)
@@ -90,8 +88,8 @@ def write_names(classes: Sequence[Located], targets: Sequence[Located], names: n
     """Fill targets with the names of classes.
 
     Args:
-        classes: int32.
-        targets: uint8, with a further dimension for the bytes of a name.
+        classes: the classes of each sample, int32.
+        targets: uint8, with one more dimension than the classes, for the bytes of a name.
         names: the names of all classes, uint8 of shape (classes, bytes).
     """
     entries = [(own.address, target.address, target.size) for own, target in zip(classes, targets)]
@@ -112,7 +110,7 @@ def _kind(sources: Sequence[Located]) -> str:
 def _described(
     sources: Sequence[Located], values: Sequence[Located] | None, indices: Sequence[Located] | None, axis: int
 ) -> tuple[Records, list[int]]:
-    """Return the descriptors of samples and their numbers of blocks."""
+    """Return the descriptors of samples and the number of blocks for each sample."""
     entries, counts = [], []
     for number, source in enumerate(sources):
         outer, extent = math.prod(source.shape[:axis]), source.shape[axis]

@@ -14,7 +14,7 @@ from penstock.operators.postprocessing._axis_cpu import exponential
 def _fill_logarithms(scores: np.ndarray, first: int, classes: int, are_probabilities: bool, logs: np.ndarray) -> int:
     """Fill ``logs``, float64 of shape (classes,), with the logarithms of one step's probabilities.
 
-    Returns the first class whose score is not usable, or -1.
+    Returns the first class whose score is not usable: NaN, inf, or a negative probability; 0 if no class is possible; else -1.
     """
     best = -math.inf
     for i in range(classes):
@@ -40,7 +40,7 @@ def _fill_logarithms(scores: np.ndarray, first: int, classes: int, are_probabili
 
 @inner
 def _sum_of(a: float, b: float) -> float:
-    """Return the logarithm of the sum of two numbers whose logarithms are the arguments."""
+    """Return ``log(exp(a) + exp(b))``."""
     if a < b:
         a, b = b, a
     return a if b == -math.inf else a + math.log1p(math.exp(b - a))
@@ -48,7 +48,7 @@ def _sum_of(a: float, b: float) -> float:
 
 @inner
 def _unusable(row: np.ndarray, are_probabilities: bool) -> int:
-    """Return the first class of a step whose score is not usable, or -1."""
+    """Return the same class, or -1, as :func:`_fill_logarithms` for the scores of a step."""
     lowest = np.float32(0) if are_probabilities else np.float32(-math.inf)
     bad, above = np.int32(0), np.int32(0)
     for i in range(row.size):
@@ -63,7 +63,7 @@ def _unusable(row: np.ndarray, are_probabilities: bool) -> int:
 
 @inner
 def _highest(row: np.ndarray) -> int:
-    """Return the class of a step with the highest score, the first of equal ones."""
+    """Return the class with the highest score of a step, the first if several are equal."""
     most = row[0]
     for i in range(row.size):
         most = max(most, row[i])
@@ -104,22 +104,22 @@ def follow_best_path(
     totals: np.ndarray,
     faults: np.ndarray,
 ) -> None:
-    """Take the best class of each step (the first of equal ones), and drop repetitions and blanks.
+    """Take the best class of each step (the first if several are equal), and drop repetitions and blanks.
 
     Args:
-        scores: the scores of all samples, float32, a row of classes for each step.
+        scores: the scores of all samples, float32: for each step, the scores of all classes.
         firsts: start of each sample's scores.
         steps: number of steps to read of each sample.
         token_firsts: start of each sample's tokens in the outputs.
         classes: number of classes of each sample.
-        blanks: the blank's class in each sample.
-        are_probabilities: rather than logits or logarithms.
-        begin, end: the samples to decode.
-        tokens: int32; output.
-        confidences: float32, the probability of each token where it begins; output.
-        counts: the number of each sample's tokens; output.
-        totals: float32, the logarithm of the path's probability; output.
-        faults: output: where in its sample a score is not usable, or -1.
+        blanks: the class that is the blank, for each sample.
+        are_probabilities: whether scores are probabilities, rather than logits or logarithms.
+        begin, end: the range of samples to decode.
+        tokens: output, int32: the classes of the text.
+        confidences: output, float32: the probability of each token in the step in which it begins.
+        counts: output: the number of tokens of each sample.
+        totals: output, float32: the logarithm of the probability of each sample's path.
+        faults: output: the position in each sample of the first score that is not usable, or -1.
     """
     for sample in range(begin, end):
         count, target = classes[sample], token_firsts[sample]
@@ -160,27 +160,29 @@ def search_prefixes(
     totals: np.ndarray,
     faults: np.ndarray,
 ) -> None:
-    """Keep the ``width`` most probable prefixes of the text after each step, over all paths that produce them.
+    """Find the most probable text of each sample, keeping only the ``width`` most probable prefixes after each step.
 
-    ``totals`` are logarithms of texts' probabilities; the other arguments are those of :func:`follow_best_path`.
+    The probability of a prefix is the sum of those of all paths that produce it. ``totals`` receives the logarithms of the
+    texts' probabilities; the other arguments are those of :func:`follow_best_path`.
     """
     for sample in range(begin, end):
         count, first, amount, blank = classes[sample], firsts[sample], steps[sample], blanks[sample]
         faults[sample] = -1
-        # The texts that were among the best at some step, as a tree; 0 is the empty one.
+        # A tree of all texts that were among the best after some step; node 0 is the empty text.
         nodes = amount * width + 1
         token, parent = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int64)
         child, sibling = np.full(nodes, -1, np.int64), np.full(nodes, -1, np.int64)
         confidence, place = np.zeros(nodes, np.float32), np.full(nodes, -1, np.int64)
         used = 1
-        # For each retained text: its node, and the log-probabilities of paths ending in a blank and in a token.
+        # For each of the best texts: its node, and the log-probabilities of its paths that end in a blank and in a token.
         kept, held = np.zeros(width, np.int64), 1
         with_blank, with_token = np.full(width, -math.inf), np.full(width, -math.inf)
         with_blank[0], place[0] = 0.0, 0
         stay_blank, stay_token = np.empty(width), np.empty(width)
         logs = np.empty(count, np.float64)
         best_classes = np.empty(min(width + 1, count), np.int64)
-        # The candidates for the next step: their total, and the text that stays (class -1) or is extended.
+        # The best candidates after a step: the log-probability, the text that each comes from, and the class that extends this
+        # text; -1: the text stays as it is.
         new_total, new_base, new_class = np.empty(width), np.empty(width, np.int64), np.empty(width, np.int64)
         new_kept, new_blank, new_token = np.empty(width, np.int64), np.empty(width), np.empty(width)
         for step in range(amount):
@@ -188,7 +190,7 @@ def search_prefixes(
             if bad >= 0:
                 faults[sample] = step * count + bad
                 break
-            # Extending a text by further classes cannot put it among the best.
+            # List the most probable classes: with any other class, a text cannot be among the best.
             listed = 0
             for i in range(count):
                 if i == blank or (listed == len(best_classes) and not logs[i] > logs[best_classes[listed - 1]]):
@@ -203,7 +205,7 @@ def search_prefixes(
                 own = token[kept[b]]
                 stay_blank[b] = _sum_of(with_blank[b], with_token[b]) + logs[blank]
                 stay_token[b] = with_token[b] + logs[own] if own >= 0 else -math.inf
-            # A text whose prefix is also among the best is reached from that prefix, too.
+            # If a text's prefix is among the best, too, extending the prefix gives further paths of the text.
             for b in range(held):
                 node = kept[b]
                 base = place[parent[node]] if parent[node] >= 0 else -1
@@ -215,7 +217,8 @@ def search_prefixes(
             for b in range(held):
                 node = kept[b]
                 total = _sum_of(with_blank[b], with_token[b])
-                # -1: the text stays; `listed`: it is extended by its last class again.
+                # -1: the text stays as it is; `listed`: the text's last class is repeated, which needs a blank before it; other
+                # numbers: a listed class extends the text.
                 for number in range(-1, listed + 1):
                     if number < 0:
                         extension, value = -1, _sum_of(stay_blank[b], stay_token[b])

@@ -1,4 +1,4 @@
-"""Boxes from detectors' predictions."""
+"""Decoding detectors' predictions to boxes on the CPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.operators.postprocessing._exponential import MAX_POWER
 
 @inner
 def _exp(power: np.float32) -> np.float32:
-    """Return e to a power, as both devices compute it."""
+    """Return e to a power, computed as on the GPU."""
     wide = np.float64(power)
     return np.float32(exponential(MAX_POWER if wide > MAX_POWER else wide))
 
@@ -20,7 +20,7 @@ def _exp(power: np.float32) -> np.float32:
 def _store_edges(
     left: float, top: float, right: float, bottom: float, geometry: np.ndarray, boxes: np.ndarray, row: int
 ) -> None:
-    """Write a box in the coordinates of the original image."""
+    """Convert a box to the coordinates of the original image, and write it to ``boxes``."""
     boxes[row, 0] = min(max((left - geometry[0]) * geometry[2], geometry[4]), geometry[6])
     boxes[row, 1] = min(max((top - geometry[1]) * geometry[3], geometry[5]), geometry[7])
     boxes[row, 2] = min(max((right - geometry[0]) * geometry[2], geometry[4]), geometry[6])
@@ -31,7 +31,7 @@ def _store_edges(
 def _store(
     centre_x: float, centre_y: float, wide: float, high: float, geometry: np.ndarray, boxes: np.ndarray, row: int
 ) -> None:
-    """Write a box from its centre and extents, as corners in the coordinates of the original image."""
+    """Convert a box's centre and extents to corners in the coordinates of the original image, and write these to ``boxes``."""
     half = np.float32(0.5)
     left, top = centre_x - wide * half, centre_y - high * half
     _store_edges(left, top, centre_x + wide * half, centre_y + high * half, geometry, boxes, row)
@@ -44,9 +44,9 @@ def decode_centres(predicted: np.ndarray, firsts: np.ndarray, geometry: np.ndarr
     Args:
         predicted: the predictions of all samples, float32 of shape (n, 4).
         firsts: start of each sample's rows, followed by n.
-        geometry: float32, a row for each sample: the offset to subtract from x and y, the factor to multiply them by,
-            and then their least and greatest values.
-        boxes: float32 of shape (n, 4): left, top, right, bottom; output.
+        geometry: float32 of shape (samples, 8), pairs for x and y: the offsets to subtract, the factors to multiply by, and
+            the least and greatest values of the results.
+        boxes: output, float32 of shape (n, 4): left, top, right, bottom.
     """
     for sample in range(len(geometry)):
         for row in range(firsts[sample], firsts[sample + 1]):
@@ -69,9 +69,9 @@ def decode_offsets(
     """Decode offsets from anchors; see :func:`decode_centres`.
 
     Args:
-        anchors: float32: left, top, right, bottom, of a sample or of all.
-        anchor_step: 1: each sample has separate anchors, one for each row; 0: all share the same.
-        means, stds: float32 of shape (4,): of the offsets of x, y, width and height.
+        anchors: float32 of shape (anchors, 4): left, top, right, bottom.
+        anchor_step: 1: each row of ``predicted`` has its own anchor; 0: all samples share the same anchors.
+        means, stds: means and standard deviations of the offsets of x, y, width and height, float32 of shape (4,).
         max_log: the greatest logarithm of a box's extent relative to its anchor's.
     """
     half, most = np.float32(0.5), np.float32(max_log)
@@ -100,8 +100,8 @@ def decode_cells(
     """Decode offsets from the cells of grids, one for each stride; see :func:`decode_centres`.
 
     Args:
-        cells: height and width of each grid, in cells, int64 of shape (samples, 2, strides).
-        strides: int64: a cell's extent in pixels.
+        cells: number of rows and columns of each grid, int64 of shape (samples, 2, strides).
+        strides: the extent in pixels of the cells of each grid, int64.
     """
     for sample in range(len(geometry)):
         row = firsts[sample]
@@ -126,10 +126,11 @@ def decode_distances(
     strides: np.ndarray,
     boxes: np.ndarray,
 ) -> None:
-    """Decode distances of edges from the centres of cells; see :func:`decode_cells`.
+    """Decode distances from the centres of cells to the edges of boxes; see :func:`decode_cells`.
 
     Args:
-        predicted: float32 of shape (n, 4): left, top, right, bottom, in cells; or (n, 4 * logits): for each edge, logits of 0, 1, 2, ...
+        predicted: float32 of shape (n, 4): the distances to left, top, right and bottom, in units of cells; or of shape
+            (n, 4 * logits): for each edge, the logits of the distances 0, 1, 2, ...
     """
     half, logits = np.float32(0.5), predicted.shape[1] // 4
     edges = np.empty(4, np.float32)

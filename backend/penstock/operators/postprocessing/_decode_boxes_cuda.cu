@@ -1,8 +1,8 @@
-// Boxes from detectors' predictions, as on the CPU (_decode_boxes_cpu.py), operation for operation.
+// Decodes detectors' predictions to boxes, with the same operations as on the CPU (_decode_boxes_cpu.py) in the same order.
 
 #include "exponential.cuh"
 
-// As on the CPU, a value that is NaN stays so.
+// As on the CPU, NaN stays NaN.
 __device__ inline float at_most(float value, float limit) { return limit < value ? limit : value; }
 __device__ inline float at_least(float value, float limit) { return limit > value ? limit : value; }
 
@@ -10,7 +10,7 @@ __device__ inline float power_of_e(float power) {
     return float(exponential(power > MAX_POWER ? MAX_POWER : double(power)));
 }
 
-// A coordinate in the original image; axis 0 is x, 1 is y.
+// Converts a coordinate to the original image; axis 0 is x, axis 1 is y.
 __device__ inline float placed(const Predictions &p, float value, int axis) {
     const float *g = p.geometry + axis;
     return at_most(at_least((value - g[0]) * g[2], g[4]), g[6]);
@@ -22,7 +22,7 @@ __device__ inline void store(const Predictions &p, int64 row, float x, float y, 
     write_pack<4>(reinterpret_cast<float *>(p.target) + 4 * row, box);
 }
 
-// A box and the sample that it belongs to; one thread decodes it.
+// The box that a thread decodes: its sample, and its number in the sample.
 struct Row {
     int sample;
     int64 number;
@@ -42,7 +42,7 @@ __global__ void decode_centres(const int64 *__restrict__ first_blocks, const Pre
     store(p, row.number, to_float(own[0]), to_float(own[1]), to_float(own[2]), to_float(own[3]));
 }
 
-// `means` and `stds` are of the offsets of x, y, width and height.
+// `means`, `stds`: means and standard deviations of the offsets of x, y, width and height.
 template <typename In, typename Anchor>
 __global__ void decode_offsets(const int64 *__restrict__ first_blocks, const Predictions *__restrict__ samples, int count,
                                const Anchor *__restrict__ shared_anchors, const float *__restrict__ means,
@@ -60,7 +60,7 @@ __global__ void decode_offsets(const int64 *__restrict__ first_blocks, const Pre
           power_of_e(at_most(offsets[2], max_log)) * base_wide, power_of_e(at_most(offsets[3], max_log)) * base_high);
 }
 
-// A cell of one of the grids, and its extent in pixels.
+// Column and row of a cell in its grid, and the cell's extent in pixels.
 struct Cell {
     float x, y, step;
 };
@@ -90,7 +90,7 @@ __global__ void decode_cells(const int64 *__restrict__ first_blocks, const Predi
           power_of_e(to_float(own[2])) * cell.step, power_of_e(to_float(own[3])) * cell.step);
 }
 
-// The mean of 0, 1, 2, ... weighted by the softmax of logits.
+// Returns the mean of 0, 1, 2, ... weighted by the softmax of logits.
 template <typename In>
 __device__ inline float mean_of(const In *logits, int count) {
     float highest = to_float(logits[0]), total = 0.0f, weighted = 0.0f;
@@ -103,7 +103,7 @@ __device__ inline float mean_of(const In *logits, int count) {
     return weighted / total;
 }
 
-// One thread decodes one edge of a box: rows are edges.
+// Each thread decodes one edge of a box, so the number of a `Row` is that of an edge.
 template <typename In>
 __global__ void decode_distances(const int64 *__restrict__ first_blocks, const Predictions *__restrict__ samples, int count,
                                  const int64 *__restrict__ strides, int levels, int logits) {

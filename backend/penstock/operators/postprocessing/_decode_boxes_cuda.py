@@ -1,4 +1,4 @@
-"""Boxes from detectors' predictions on the GPU."""
+"""Decoding detectors' predictions to boxes on the GPU."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from penstock.schema import PlanColumns
 
 
 class _Predictions(NamedTuple):
-    """One sample.
+    """The descriptor of one sample.
 
     Attributes:
-        anchors: the address of the sample's anchors; 0: all samples share those that the kernel gets.
+        anchors: the address of the sample's anchors; 0: all samples share the anchors that the kernel gets as an argument.
         rows: number of boxes.
-        height, width: the extents of the network's input, for grids.
-        geometry: as on the CPU: the offset to subtract from x and y, the factor to multiply them by, and their least and greatest values.
+        height, width: the extents of the network's input; only for grids.
+        geometry: how boxes are moved, scaled and limited, as on the CPU: see
+            :func:`~penstock.operators.postprocessing._decode_boxes_cpu.decode_centres`.
     """
 
     source: Pointer
@@ -68,9 +69,9 @@ class Boxes:
     """The samples to decode, all on the GPU.
 
     Attributes:
-        sources, targets: addresses, uint64; targets are float32.
+        sources, targets: the addresses of each sample's predictions and results, uint64; results are float32.
         counts: number of boxes of each sample.
-        placements: how they are moved, scaled and limited.
+        placements: how boxes are moved, scaled and limited.
         dtype: the predictions' type.
     """
 
@@ -81,7 +82,7 @@ class Boxes:
     dtype: DALIDataType
 
     def descriptors(self) -> Records:
-        """Return the kernels' descriptors."""
+        """Return the samples' descriptors for kernels."""
         made = blank_records(_Predictions, len(self.counts))
         made["source"], made["target"], made["rows"] = self.sources, self.targets, self.counts
         made["geometry"] = self.placements.geometry
@@ -90,7 +91,7 @@ class Boxes:
 
     @property
     def kind(self) -> str:
-        """The type of predictions in C."""
+        """The C type of predictions."""
         return cuda_type(self.dtype)
 
 
@@ -113,7 +114,7 @@ def decode_offsets(
         anchors: left, top, right, bottom, float32 of shape (n, 4), which all samples share; or the addresses of each sample's anchors,
             uint64 of shape (samples,).
         dtype: the anchors' type; FLOAT if they are shared.
-        means, stds: float32 of shape (4,): of the offsets of x, y, width and height.
+        means, stds: means and standard deviations of the offsets of x, y, width and height, float32 of shape (4,).
         max_log: the greatest logarithm of a box's extent relative to its anchor's.
     """
     descriptors, shared = boxes.descriptors(), anchors
@@ -124,13 +125,13 @@ def decode_offsets(
 
 
 def decode_cells(boxes: Boxes, strides: np.ndarray) -> None:
-    """Decode offsets from the cells of grids, one for each of the strides, int64."""
+    """Decode offsets from the cells of grids; there is a grid for each of ``strides``, int64."""
     kernel = SOURCE.kernel(f"decode_cells<{boxes.kind}>")
     launch(kernel, boxes.descriptors(), _blocks(boxes.counts), strides, np.int32(len(strides)))
 
 
 def decode_distances(boxes: Boxes, strides: np.ndarray, logits: int) -> None:
-    """Decode distances of edges from the centres of cells; see :func:`decode_cells`.
+    """Decode distances from the centres of cells to the edges of boxes; see :func:`decode_cells`.
 
     Args:
         logits: number of logits of an edge; 1: the distance itself.
@@ -141,6 +142,6 @@ def decode_distances(boxes: Boxes, strides: np.ndarray, logits: int) -> None:
 
 
 def _blocks(counts: np.ndarray) -> np.ndarray:
-    """Return numbers of blocks that give each box, or each edge of one, a thread."""
+    """Return the number of blocks for each sample, so that there is a thread for each of ``counts`` boxes or edges."""
     blocks: np.ndarray = -(-counts // THREADS)
     return blocks

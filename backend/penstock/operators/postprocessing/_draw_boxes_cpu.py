@@ -1,4 +1,4 @@
-"""Outlines of boxes."""
+"""Drawing the outlines of boxes on the CPU."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from penstock.kernels.cpu.parts import bytes_at
 
 @kernel
 def draw_outlines(edges: np.ndarray, colours: np.ndarray, thickness: int, image: np.ndarray) -> None:
-    """Draw the outlines of boxes; later ones cover earlier ones.
+    """Draw the outlines of boxes; later boxes cover earlier ones.
 
     Args:
-        edges: int64 of shape (n, 4): left, top, right, bottom; lines are inside of the box, between pixels.
+        edges: left, top, right, bottom of each box, between pixels, int64 of shape (n, 4); lines are drawn inside the box.
         colours: uint8 of shape (n, channels).
         thickness: the lines' thickness, in pixels.
         image: uint8 of shape (height, width, channels).
@@ -23,7 +23,7 @@ def draw_outlines(edges: np.ndarray, colours: np.ndarray, thickness: int, image:
     for number in range(len(edges)):
         left, top, right, bottom = edges[number]
         for y in range(max(top, 0), min(bottom, height)):
-            # Rows between the horizontal lines have a line at each end.
+            # Rows between the two horizontal lines have a part of a vertical line at each end.
             is_line = y < top + thickness or y >= bottom - thickness
             for end in range(1 if is_line else 2):
                 first = right - thickness if end else left
@@ -40,10 +40,10 @@ def draw_outlines_of_batch(
     """Copy images and draw the outlines of the boxes of each.
 
     Args:
-        images: int64 of shape (images, 7): addresses to copy from and to, height, width, channels, and the image's first box and
-            the one after its last.
-        edges, colours, thickness: of all boxes; see :func:`draw_outlines`.
-        begin, end: the images to draw on.
+        images: int64 of shape (images, 7): the addresses to copy from and to, height, width, channels, and start and end of the
+            image's boxes among all boxes.
+        edges, colours, thickness: as for :func:`draw_outlines`, for the boxes of all images.
+        begin, end: the range of images to draw on.
     """
     for number in range(begin, end):
         source, target, height, width, channels, first, last = images[number]

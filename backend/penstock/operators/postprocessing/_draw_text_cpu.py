@@ -1,4 +1,4 @@
-"""Texts of a bitmap font."""
+"""Drawing texts in a bitmap font on the CPU."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from penstock.operators.postprocessing._drawing import GLYPH_WIDTH
 
 @inner
 def _fill_pixels(line: np.ndarray, begin: int, end: int, colour: np.ndarray) -> None:
-    """Fill the pixels from ``begin`` to ``end`` of a line of the image; positions outside of it are skipped."""
+    """Fill the pixels from ``begin`` to ``end`` of a line of the image; positions outside the image are skipped."""
     first, last = max(begin, 0), min(end, line.shape[0])
     if line.shape[1] == 3:
-        # A loop over so few channels takes several times as long.
+        # A loop over three channels takes several times as long as three assignments.
         red, green, blue = colour[0], colour[1], colour[2]
         for x in range(first, last):
             line[x, 0], line[x, 1], line[x, 2] = red, green, blue
@@ -34,16 +34,16 @@ def draw_texts(
     scale: int,
     image: np.ndarray,
 ) -> None:
-    """Draw texts; later ones cover earlier ones.
+    """Draw texts; later texts cover earlier ones.
 
     Args:
         font: the rows of each glyph, uint16 of shape (glyphs, height): bit 8 is the leftmost of nine pixels.
         glyphs: the glyphs of all texts, one after the other, int64.
-        firsts: start of each text in them, followed by the end of the last, int64 of shape (texts + 1,).
+        firsts: start of each text in ``glyphs``, followed by the end of the last text, int64 of shape (texts + 1,).
         corners: x and y of the upper left corner of each text, int64 of shape (texts, 2).
         colours: uint8 of shape (texts, channels).
         backgrounds: colours of the rectangles behind the texts, uint8 of shape (texts, channels), or (0, channels) for none.
-        scale: width and height in pixels of a glyph's pixel.
+        scale: the factor by which glyphs are enlarged.
         image: uint8 of shape (height, width, channels).
     """
     height, width, _ = image.shape
@@ -60,7 +60,7 @@ def draw_texts(
                 if start >= width or start + wide <= 0:
                     continue
                 bits = np.int64(font[glyphs[place], row])
-                # From the rightmost pixel to the left.
+                # Draw the pixels of the glyph's row from right to left.
                 end = start + wide
                 while bits:
                     if bits & 1:

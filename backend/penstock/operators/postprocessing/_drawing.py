@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 MAX_COORDINATE = 2.0**31
-"""A coordinate far beyond any image."""
+"""The limit to which coordinates are clamped, far beyond any image."""
 GLYPH_WIDTH, GLYPH_HEIGHT = 9, 18
-"""The extents of a character in pixels."""
+"""The width and height of a character in pixels."""
 
 
 def check_colours(name: str, colours: Sequence[int]) -> None:
-    """Raise ValueError unless these are colours' values."""
+    """Raise ValueError unless there is at least one value, and all values are from 0 to 255."""
     if not colours or min(colours) < 0 or max(colours) > 255:
         raise ValueError(f"`{name}` must be from 0 to 255. Got: {list(colours)}")
 
@@ -25,7 +25,7 @@ def check_channels(name: str, colours: Sequence[int], channels: int) -> None:
 
 
 def colours_of(colours: Sequence[int], channels: int, labels: np.ndarray) -> np.ndarray:
-    """Return the colour of each label, uint8 of shape (labels, channels), repeating the list of colours."""
+    """Return the colour of each label, uint8 of shape (labels, channels); labels select colours cyclically."""
     table = np.array(colours, np.uint8).reshape(-1, channels)
     return table[labels.astype(np.int64) % len(table)]
 
@@ -43,5 +43,5 @@ def edges_of(coordinates: np.ndarray, what: str) -> np.ndarray:
 
 
 def nan_coordinate(what: str, number: int) -> ValueError:
-    """Return the error of a box or another shape with a coordinate that is NaN."""
+    """Return the error for a coordinate that is NaN; ``what`` and ``number`` say which shape it belongs to, such as box 2."""
     return ValueError(f"{what} {number} has a coordinate that is NaN")

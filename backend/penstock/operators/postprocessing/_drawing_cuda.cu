@@ -1,6 +1,6 @@
-// Shapes on images: outlines of boxes, and texts. Images are copied whole, as fast as memory is. Then blocks draw the parts of the shapes,
-// in any order: a pixel gets its colour from the last shape that covers it, which a thread knows by looking at the later ones. Those that
-// do not reach the part are left out beforehand.
+// Draws shapes on images: outlines of boxes, and texts. First, images are copied at the speed of memory. Then, blocks draw parts of shapes
+// in any order. A pixel must get the colour of the last shape that covers it, so a thread draws a pixel only if no later shape covers the
+// pixel. Later shapes that do not reach the part are left out beforehand.
 
 typedef Pack<uint64, BYTES / 8> Bytes;
 const int RUN_BYTES = THREADS * BYTES * ROUNDS;
@@ -26,16 +26,16 @@ __global__ void copy_pictures(const int64 *__restrict__ first_blocks, const Pict
     for (int place = copied + threadIdx.x; place < size; place += THREADS) target[place] = source[place];
 }
 
-// Rows and columns, without the ends.
+// A range of rows and one of columns; `bottom` and `right` are exclusive.
 struct Area {
     int64 top, bottom, left, right;
 };
 
-// Lists the shapes from `begin` on, up to one for each thread, that reach an area; returns how many.
+// Lists those of the next THREADS shapes from `begin` on that reach an area; returns their number.
 template <typename Shapes>
 __device__ inline int list_near(const Shapes &shapes, int64 begin, int64 end, const Area &area, typename Shapes::Shape *near) {
     __shared__ int found;
-    // Others may still read the last list.
+    // Other threads may still be reading the previous list.
     __syncthreads();
     if (threadIdx.x == 0) found = 0;
     __syncthreads();
@@ -46,9 +46,9 @@ __device__ inline int list_near(const Shapes &shapes, int64 begin, int64 end, co
     return found;
 }
 
-// Draws one of the PARTS of a shape. `Shapes` gives access to all shapes of a picture: `read` fetches a shape, and returns false if there
-// is none with that number; `part` returns the area of a part, `reaches` whether a shape may cover a pixel of an area, and `colour_at`
-// the position in `values` at which the colour of a pixel begins, or -1 if the shape does not cover the pixel.
+// Draws one of the PARTS of a shape. `Shapes` gives access to all shapes of a picture: `read` fetches a shape, and returns false if the
+// shape cannot be drawn; `part` returns the area of a part, `reaches` whether a shape may cover a pixel of an area, and `colour_at` the
+// position in `values` at which the colour of a pixel begins, or -1 if the shape does not cover the pixel.
 template <typename Shapes>
 __device__ inline void draw(const Picture &p, int64 block, const Shapes &shapes, const uint8 *values) {
     __shared__ typename Shapes::Shape near[THREADS];
@@ -66,7 +66,7 @@ __device__ inline void draw(const Picture &p, int64 block, const Shapes &shapes,
         int64 x = part.left + place.column, y = part.top + place.row;
         int colour = first + threadIdx.x < pixels ? shapes.colour_at(own, x, y) : -1;
         for (int64 begin = number + 1; begin < p.shapes; begin += THREADS) {
-            // One list is the same for all pixels.
+            // If all later shapes fit into one list, it is made only once, as it is the same for all pixels.
             if (first == 0 || later > THREADS) listed = list_near(shapes, begin, p.shapes, part, near);
             for (int i = 0; i < listed && colour >= 0; i++)
                 if (shapes.colour_at(near[i], x, y) >= 0) colour = -1;
@@ -84,7 +84,7 @@ struct Outline {
     int colour;
 };
 
-// A coordinate between pixels, as on the CPU (_drawing.py).
+// Rounds a coordinate to the nearest edge between pixels, as on the CPU (_drawing.py).
 __device__ inline int64 edge_of(double value) {
     return int64(rint(value < -MAX_COORDINATE ? -MAX_COORDINATE : value > MAX_COORDINATE ? MAX_COORDINATE : value));
 }
@@ -94,7 +94,7 @@ __device__ inline double to_double(Number value) { return double(value); }
 template <>
 __device__ inline double to_double<float16>(float16 value) { return double(to_float(value)); }
 
-// `faults` gets the first box with a coordinate that is NaN.
+// The outlines of one picture's boxes. `faults` gets the first box with a coordinate that is NaN; such a box cannot be drawn.
 template <typename Number>
 struct Outlines {
     typedef Outline Shape;
@@ -120,7 +120,7 @@ struct Outlines {
         return true;
     }
 
-    // The lines above and below, and between them those on the left and on the right.
+    // Parts 0 and 1 are the upper and the lower line, parts 2 and 3 the left and the right line between these.
     __device__ Area part(const Outline &o, int number) const {
         int64 top = o.top + thickness, bottom = o.bottom - thickness, left = o.left + thickness, right = o.right - thickness;
         if (number == 0) return {o.top, top < o.bottom ? top : o.bottom, o.left, o.right};

@@ -1,4 +1,4 @@
-"""Outlines of boxes, and texts, on images on the GPU."""
+"""Drawing outlines of boxes, and texts, on images on the GPU."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from penstock.tensors import TensorListGPU
 
 
 class _Picture(NamedTuple):
-    """One image, and the shapes to draw on it.
+    """The descriptor of one image and the shapes to draw on it.
 
     Attributes:
-        boxes, labels: addresses, for outlines; labels 0: there are none.
+        boxes, labels: addresses of the boxes and their labels, only for outlines; ``labels`` 0: boxes have no labels.
         bytes: the size of the image.
-        first_shape: for texts, the position of the image's first one among all.
+        first_shape: the index of the image's first text among all texts, only for texts.
         shapes: number of shapes.
     """
 
@@ -39,11 +39,11 @@ class _Picture(NamedTuple):
 
 
 class _Text(NamedTuple):
-    """One text.
+    """The descriptor of one text.
 
     Attributes:
-        left, top, right, bottom: in pixels.
-        first_glyph: among the glyphs of all texts.
+        left, top, right, bottom: the edges of the text in the image, in pixels.
+        first_glyph: index of the text's first glyph among the glyphs of all texts.
         ink, paper: where the colours of the text and of its background begin in the list of values; paper -1: no background.
     """
 
@@ -56,9 +56,9 @@ class _Text(NamedTuple):
     paper: Int32
 
 
-# How many bytes each thread copies at once, and how often.
+# Number of bytes that each thread copies at once, and how many times it does so.
 _BYTES, _ROUNDS = 16, 4
-# Blocks that draw a shape.
+# Number of blocks that draw a shape, each a part of it.
 _PARTS = 4
 SOURCE = KernelSource(
     __file__,
@@ -80,7 +80,7 @@ class Pictures:
 
     Attributes:
         indices: the images' positions in their batch, int64.
-        sources, targets: addresses, uint64.
+        sources, targets: the addresses of the images and of the results, uint64.
         shapes: int64 of shape (images, 3): height, width, channels.
         counts: number of shapes to draw on each, int64.
     """
@@ -92,7 +92,7 @@ class Pictures:
     counts: np.ndarray
 
     def descriptors(self) -> Records:
-        """Return the kernels' descriptors."""
+        """Return the images' descriptors for kernels."""
         made = blank_records(_Picture, len(self.sources))
         made["source"], made["target"] = self.sources, self.targets
         made["bytes"], made["shapes"] = self.shapes.prod(axis=1), self.counts
@@ -113,11 +113,12 @@ class Pictures:
 def pictures_of(
     images: TensorListGPU, targets: TensorListGPU, indices: Sequence[int], counts: np.ndarray
 ) -> Iterator[tuple[int, Pictures]]:
-    """Yield each number of channels that images at these indices have, with those images; mostly, it is one for all.
+    """Yield groups of the images at these indices: a number of channels, and the images with this number (usually, all).
 
     Args:
-        images, targets: uint8, HWC.
-        counts: number of shapes to draw on each of the images at the indices.
+        images, targets: the batches of images and of results, uint8, HWC.
+        indices: indices of the images to yield.
+        counts: number of shapes to draw on each of these images.
     """
     rows = np.array(indices, np.int64)
     shapes = images.shape_array()[rows]
@@ -138,9 +139,10 @@ def draw_outlines(
     """Copy images and draw the outlines of the boxes of each. Waits for the GPU.
 
     Args:
-        boxes: addresses of each image's boxes, of this type.
-        labels: addresses of each image's labels, int32.
-        colours: uint8 of shape (colours, channels); a label selects one, cyclically.
+        boxes: the address of each image's boxes.
+        dtype: the boxes' type.
+        labels: the address of each image's labels, int32; None: there are no labels.
+        colours: uint8 of shape (colours, channels); labels select colours cyclically.
         thickness: the lines' thickness, in pixels.
 
     Returns:
@@ -163,11 +165,11 @@ class Texts:
 
     Attributes:
         glyphs: the rows of each text's glyphs, uint16 of shape (glyphs, height).
-        firsts: the first glyph of each text, followed by the end of the last, int64.
+        firsts: the index of the first glyph of each text, followed by the end of the last text, int64.
         corners: x and y of the upper left corner of each text, int64 of shape (texts, 2).
-        inks, papers: the colour of each text and of its background, int64, -1 for none.
+        inks, papers: the index in ``colours`` of each text's colour and of its background's, int64; -1: no background.
         colours: uint8 of shape (colours, channels).
-        scale: width and height in pixels of a glyph's pixel.
+        scale: the factor by which glyphs are enlarged.
     """
 
     glyphs: np.ndarray
@@ -179,7 +181,7 @@ class Texts:
     scale: int
 
     def records(self) -> Records:
-        """Return the texts as a kernel reads them."""
+        """Return the descriptors of the texts for the kernel."""
         made = blank_records(_Text, len(self.corners))
         made["left"], made["top"] = self.corners.T
         made["right"] = self.corners[:, 0] + np.diff(self.firsts) * GLYPH_WIDTH * self.scale

@@ -1,4 +1,4 @@
-"""Non-maximum suppression."""
+"""Non-maximum suppression on the CPU."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def count_candidates(
         firsts: start of each sample's scores, followed by the end of the last.
         thresholds: float32, one for each sample.
         begin, end: the range of samples to process.
-        counts: output.
+        counts: output: the number of scores above the threshold in each sample.
         faults: output: the first score of each sample that is NaN; -1 if there is none.
     """
     for sample in range(begin, end):
@@ -58,7 +58,7 @@ def _is_suppressed(
     count: int,
     threshold: float,
 ) -> bool:
-    """Return whether one of the first ``count`` known boxes overlaps a box by more than the threshold."""
+    """Return whether a box overlaps one of the first ``count`` boxes in ``known`` by more than the threshold."""
     zero = np.float32(0)
     for start in range(0, count, _BOXES_AT_ONCE):
         hits = np.int32(0)
@@ -102,7 +102,7 @@ def suppress(
     counts: np.ndarray,
     faults: np.ndarray,
 ) -> None:
-    """Keep the boxes of each sample that no better one overlaps, the best first.
+    """Find the boxes of each sample that no better box suppresses, best first.
 
     Args:
         boxes: the boxes of all samples, float32 of shape (n, 4).
@@ -110,18 +110,18 @@ def suppress(
         labels: int32 of shape (n,), or empty.
         box_firsts, score_firsts: start of each sample's boxes and scores, followed by the end of the last.
         classes: number of scores of a box, for each sample.
-        candidate_firsts: the index of each sample's first candidate, a score above the threshold.
+        candidate_firsts: start of each sample's candidates (scores above the threshold), followed by the end of the last.
         score_thresholds, iou_thresholds: float32, one for each sample.
-        limits: the most boxes to keep of each sample, int64.
-        max_candidates: the largest number of candidates per class, those with the highest scores; 0: all.
-        class_wise: boxes of different classes do not suppress one another.
-        with_sizes: a box is a corner and its extents, rather than two corners.
+        limits: the largest number of boxes to keep in each sample, int64.
+        max_candidates: consider only this many candidates per class, those with the highest scores; 0: all.
+        class_wise: whether boxes suppress only boxes of their own class.
+        with_sizes: whether a box consists of a corner and its extents, rather than two corners.
         begin, end: the range of samples to process.
-        kept: int64, one for each candidate; output: the indices of each sample's remaining scores, from
-            ``candidate_firsts`` on.
-        counts: output: the number retained of each sample.
-        faults: output: the first box of each sample with a sufficient score and a coordinate that is no finite number; -1 if there is
-            none.
+        kept: output, int64, one element per candidate: from ``candidate_firsts`` on, the indices of each sample's scores that
+            are kept.
+        counts: output: the number of boxes kept in each sample.
+        faults: output: the first box of each sample that has a score above the threshold and a coordinate that is not finite;
+            -1 if there is none.
     """
     for sample in range(begin, end):
         counts[sample], faults[sample] = 0, -1
@@ -141,7 +141,7 @@ def suppress(
                     faults[sample] = place // per_box
         if faults[sample] >= 0:
             continue
-        # Equal scores stay in order.
+        # Sort stably, so that equal scores stay in order.
         order = np.argsort(keys, kind="mergesort")
         groups, group_count = np.zeros(amount, np.int64), 1
         if class_wise and per_box > 1:
@@ -159,7 +159,7 @@ def suppress(
         by_group = order
         if group_count > 1:
             by_group = order[np.argsort(groups[order], kind="mergesort")]
-        # The retained boxes of the current group: left, top, right, bottom and area in separate rows, for vectorized comparison.
+        # The boxes kept so far in the current group: left, top, right, bottom and area in separate rows, for vectorized comparison.
         known = np.empty((5, limit), np.float32)
         iou_threshold, group, done, seen = iou_thresholds[sample], -1, 0, 0
         is_kept = np.zeros(amount, np.bool_)

@@ -1,14 +1,15 @@
-// Non-maximum suppression. Candidates are the scores above a sample's threshold. Each has a key: the smaller, the better; its lower half
-// is the position among the sample's scores, so that equal scores stay in order and no two keys are equal.
+// Non-maximum suppression. Candidates are the scores above a sample's threshold. Each candidate has a key: better candidates have smaller
+// keys. The lower half of a key is the position among the sample's scores, so that equal scores stay in order and no two keys are equal.
 //
-// Sorted candidates are decided on in chunks, the best first. Of each chunk all pairs are compared at once, and bits say which overlap
-// too much; one block for each sample sweeps over the bits; and those that it keeps are compared with all candidates behind the chunk.
+// Sorted candidates are processed in chunks, the best first. In each chunk, all pairs are compared at once, and bits record which pairs
+// overlap too much. Then, one block per sample sweeps over the bits to decide which candidates are kept. At last, kept candidates are
+// compared with all candidates after the chunk.
 
 const int TILE = THREADS;
-const int WORD = 64;  // candidates whose bits are in one word
+const int WORD = 64;  // number of candidates whose bits are in one word
 const int WORDS = CHUNK / WORD;
 const int WARP = 32, WARPS = THREADS / WARP;
-// Rows of a word's bits that each thread of a sweep reads.
+// Number of rows of a word's bits that each thread of `sweep` reads.
 const int ROWS = WORD / WARPS;
 static_assert(WORDS == WARP, "a thread of a warp holds one word");
 
@@ -38,8 +39,8 @@ __device__ inline uint64 key_of(float score, int64 position) {
     return uint64(~ascending) << 32 | uint64(position);
 }
 
-// Counts candidates, and collects their keys where there is room for them. `unordered` and `infinite` of the results get the first score
-// that is NaN, and the first box that is not finite.
+// Counts candidates, and collects their keys if there is memory for keys. In the results, `unordered` gets the position of the first score
+// that is NaN, and `infinite` the number of the first candidate's box that is not finite.
 template <typename BoxType, typename Score>
 __global__ void collect_candidates(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
                                    Result *__restrict__ results) {
@@ -77,7 +78,7 @@ __global__ void collect_candidates(const int64 *__restrict__ first_blocks, const
     }
 }
 
-// Sorts each tile of the keys; what is behind the last key is larger than all.
+// Sorts each tile of the keys, and pads the last tile with keys that are larger than all others.
 __global__ void sort_tiles(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
                            const Result *__restrict__ results) {
     __shared__ uint64 tile[TILE];
@@ -96,7 +97,7 @@ __global__ void sort_tiles(const int64 *__restrict__ first_blocks, const Detecti
     keys[rank] = key;
 }
 
-// The number of smaller keys in a sorted tile.
+// Returns the number of keys in a sorted tile that are smaller than `key`.
 __device__ inline int rank_in(const uint64 *tile, uint64 key) {
     int rank = 0;
 #pragma unroll
@@ -113,7 +114,7 @@ struct alignas(16) Candidate {
     int is_out;
 };
 
-// Puts candidates in order: the place of each is the number of smaller keys.
+// Writes the candidates in order: the index of each is the number of smaller keys.
 template <typename BoxType>
 __global__ void rank_candidates(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
                                 const Result *__restrict__ results) {
@@ -136,7 +137,7 @@ __global__ void rank_candidates(const int64 *__restrict__ first_blocks, const De
     reinterpret_cast<Candidate *>(d.candidates)[rank] = own;
 }
 
-// Of each group, takes all but the best `max_candidates` out of consideration.
+// Takes all but the best `max_candidates` candidates out of consideration: of each class if classes are separate, else of all.
 __global__ void limit_candidates(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
                                  const Result *__restrict__ results) {
     __shared__ int labels[TILE];
@@ -160,19 +161,19 @@ __global__ void limit_candidates(const int64 *__restrict__ first_blocks, const D
 __device__ inline float larger(float a, float b) { return a > b ? a : b; }
 __device__ inline float smaller(float a, float b) { return a < b ? a : b; }
 
-// Whether the better of two candidates suppresses the other one.
+// Returns whether the better of two candidates suppresses the other one.
 __device__ inline bool suppresses(const Candidate &one, const Candidate &other, const Detections &d) {
     float wide = larger(0.0f, smaller(other.box.right, one.box.right) - larger(other.box.left, one.box.left));
     float high = larger(0.0f, smaller(other.box.bottom, one.box.bottom) - larger(other.box.top, one.box.top));
     float shared = wide * high, whole = one.area + other.area - shared;
-    // Most pairs are far from the threshold: a product is enough for them, and much faster than the quotient that decides.
+    // Most pairs are far below the threshold, which a product shows much faster than the quotient that decides about the others.
     bool is_apart = !(shared > 0.0f) || shared <= whole * (0.999f * d.iou_threshold);
     if (is_apart || (d.class_wise && one.label != other.label)) return false;
     return shared / whole > d.iou_threshold;
 }
 
-// Compares the candidates of a chunk. A block computes some squares of WORD times WORD bits on and above the diagonal, a thread for each
-// row. Above the diagonal, bits of a row are of the worse candidates; on it, of the better ones.
+// Compares all pairs of a chunk's candidates. A block computes some squares of WORD times WORD bits on and above the diagonal, with one
+// thread per row. In a square above the diagonal, the bits of a row stand for worse candidates; in one on it, for better candidates.
 __global__ void compare_candidates(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
                                    const Result *__restrict__ results, int64 begin) {
     __shared__ Candidate columns[THREADS];
@@ -199,8 +200,9 @@ __global__ void compare_candidates(const int64 *__restrict__ first_blocks, const
 
 __device__ inline int count_bits(uint64 bits) { return __popc(uint32(bits)) + __popc(uint32(bits >> 32)); }
 
-// Which of a word's candidates are kept, `gone` being those that earlier ones suppress: of each, a bit of `better` says which others of
-// the word overlap it. A warp decides for two candidates a thread; the first that is open always can be decided.
+// Returns which of a word's candidates are kept. `gone`: candidates that cannot be kept, such as those suppressed by earlier words;
+// `better_low`, `better_high`: the better candidates of the word that overlap candidate `lane` and candidate `lane + WARP`, respectively.
+// The threads of a warp decide on two candidates each. Each round decides on at least the first open candidate.
 __device__ inline uint64 kept_of(uint64 gone, uint64 better_low, uint64 better_high) {
     int lane = threadIdx.x % WARP;
     uint64 kept = 0;
@@ -215,8 +217,8 @@ __device__ inline uint64 kept_of(uint64 gone, uint64 better_low, uint64 better_h
     return kept;
 }
 
-// What a thread of a sweep reads of a word's candidates before they are decided on: bits in its lane's word of some rows, the bits that
-// decide on two candidates, and a candidate.
+// What a thread of `sweep` reads for a word before it decides on the word's candidates: for some of them, which candidates of the word
+// with the number of its lane they suppress; the two arguments of `kept_of`; and one candidate.
 struct Step {
     uint64 rows[ROWS], better_low, better_high;
     Candidate candidate;
@@ -239,8 +241,9 @@ __device__ inline Step step_of(const Detections &d, int64 begin, int64 size, int
     return step;
 }
 
-// Decides on a chunk of each sample, word by word; a block for each. The kept candidates move to the front of all: no others are needed
-// there any more. A thread gathers in its lane's word which candidates its rows suppress.
+// Decides which candidates of a chunk are kept, word by word, with one block per sample. Kept candidates are moved to the front of all
+// candidates, over others that are no longer needed. In `suppressed`, each thread collects which candidates of the word with the number
+// of its lane are suppressed by kept ones.
 __global__ void sweep(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
                       Result *__restrict__ results, int64 begin) {
     __shared__ uint32 out[2 * WORDS];
@@ -287,7 +290,7 @@ __global__ void sweep(const int64 *__restrict__ first_blocks, const Detections *
     if (threadIdx.x == 0) results[blockIdx.x].kept = uint32(done);
 }
 
-// Compares the kept candidates of a chunk with those behind it.
+// Compares the kept candidates of a chunk with all candidates after the chunk, and takes those that they suppress out of consideration.
 __global__ void suppress_others(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
                                 const Result *__restrict__ results, int64 end) {
     __shared__ Candidate better[TILE];
@@ -313,7 +316,7 @@ __global__ void suppress_others(const int64 *__restrict__ first_blocks, const De
     if (is_hit) candidates[self].is_out = 1;
 }
 
-// Boxes, scores, labels and indices of those that are left.
+// Writes the boxes, scores, labels and indices of the kept candidates.
 template <typename BoxType, typename Score>
 __global__ void gather(const int64 *__restrict__ first_blocks, const Gathered *__restrict__ samples, int count) {
     int sample = sample_of(first_blocks, count, blockIdx.x);

@@ -29,17 +29,17 @@ UInt32 = Annotated[int, np.uint32]
 
 
 class _Detections(NamedTuple):
-    """One sample.
+    """The descriptor of one sample.
 
     Attributes:
-        labels: int32 for each box; 0: the class is that of the score.
-        keys: uint64 for each candidate, in whole tiles; 0: candidates are only counted.
-        candidates: a struct for each candidate, the best first; those that are kept move to the front.
-        overlaps: bits for each pair of candidates of a chunk, in a row of words for each.
+        labels: address of the label of each box, int32; 0: a score's column is its class.
+        keys: address of the key of each candidate, uint64, in whole tiles; 0: candidates are only counted.
+        candidates: address of a struct for each candidate, the best first; kept candidates are moved to the front.
+        overlaps: address of a bit for each pair of a chunk's candidates; a row of words for each candidate.
         classes: number of scores of a box.
         limit: the largest number of boxes to keep.
         max_candidates: the largest number of candidates of a class.
-        names: number of names; 0: there are none.
+        names: number of names of classes; 0: there are no names.
     """
 
     boxes: Pointer
@@ -64,11 +64,11 @@ class _Result(NamedTuple):
 
     Attributes:
         unordered: position of the first score that is NaN.
-        infinite: number of the first box of a candidate that is not finite.
-        unnamed: the first of the remaining boxes whose class has no name, and in the lower half that class.
+        infinite: number of the first candidate's box that is not finite.
+        unnamed: in the upper half, the index of the first kept box whose class has no name; in the lower half, that class.
         candidates: number of candidates.
-        kept: number of remaining boxes so far.
-        before: that number before the last chunk.
+        kept: number of boxes kept so far.
+        before: number of boxes kept before the last chunk.
     """
 
     unordered: UInt64
@@ -80,7 +80,7 @@ class _Result(NamedTuple):
 
 
 class _Gathered(NamedTuple):
-    """The rows of one sample to gather; see :class:`_Detections`. ``kept``: the remaining candidates."""
+    """The descriptor of one sample whose results are gathered; see :class:`_Detections`. ``kept``: address of kept candidates."""
 
     boxes: Pointer
     scores: Pointer
@@ -94,9 +94,9 @@ class _Gathered(NamedTuple):
     classes: Int64
 
 
-# Scores that each thread reads.
+# Number of scores that each thread reads.
 _ROUNDS = 8
-# Candidates whose pairs are all compared at once; a warp holds a bit for each.
+# Number of candidates in a chunk, whose pairs are all compared at once; the words of a warp's threads have a bit for each.
 _CHUNK = 2048
 _WORD_BITS = 64
 _OVERLAPS_BYTES = _CHUNK // 8
@@ -114,10 +114,10 @@ class Settings:
     Attributes:
         score_thresholds, iou_thresholds: float32, one for each sample.
         limits: the largest number of boxes to keep of each sample, int64.
-        max_candidates: the largest number of candidates of a class, those with the highest scores; 0: all.
-        class_wise: boxes of different classes do not suppress one another.
-        with_sizes: a box is a corner and its extents, rather than two corners.
-        names: number of names of classes; 0: there are none.
+        max_candidates: consider only this many candidates of a class, those with the highest scores; 0: all.
+        class_wise: whether boxes suppress only boxes of their own class.
+        with_sizes: whether a box consists of a corner and its extents, rather than two corners.
+        names: number of names of classes; 0: there are no names.
     """
 
     score_thresholds: np.ndarray
@@ -135,9 +135,9 @@ class Detected:
 
     Attributes:
         boxes: of shape (boxes, 4).
-        scores: one score for each box and class.
-        labels: int32 for each box; None: the class is that of the score.
-        kinds: the types of boxes and of scores, as in kernel sources.
+        scores: one score for each box, or for each box and class.
+        labels: the label of each box, int32; None: a score's column is its class.
+        kinds: the C types of boxes and of scores.
     """
 
     boxes: Columns
@@ -147,13 +147,13 @@ class Detected:
 
     @classmethod
     def of(cls, batches: Sequence[TensorListGPU], indices: Sequence[int]) -> Detected:
-        """Return those of the samples at these positions of the batches."""
+        """Return the detections of the samples at ``indices`` in batches of boxes, scores and, optionally, labels."""
         boxes, scores, *labels = (columns_of(batch, indices) for batch in batches)
         kinds = cuda_type(batches[0].dtype), cuda_type(batches[1].dtype)
         return cls(boxes, scores, labels[0] if labels else None, kinds)
 
     def describe(self, descriptors: Records) -> None:
-        """Fill in the addresses."""
+        """Set the addresses of boxes, scores and labels in the samples' descriptors."""
         descriptors["boxes"], descriptors["scores"] = self.boxes.addresses, self.scores.addresses
         descriptors["labels"] = self.labels.addresses if self.labels else 0
 
@@ -172,7 +172,7 @@ class KeptColumns(PlanColumns[Kept]):
     """The remaining boxes of many samples.
 
     Attributes:
-        addresses: of the candidates that are left, the best first, uint64.
+        addresses: the address of each sample's kept candidates, which are in descending order of score, uint64.
         counts: number of boxes, int64.
         classes: number of scores of a box, int64.
         owners: objects that keep the memory alive.
@@ -191,7 +191,7 @@ class KeptColumns(PlanColumns[Kept]):
 
 
 def suppress_boxes(detected: Detected, classes: np.ndarray, settings: Settings) -> KeptColumns:
-    """Find the boxes of each sample that no better one suppresses.
+    """Find the boxes of each sample that no better box suppresses.
 
     Waits for the GPU once, or twice if a sample has more than ``_MAX_SCORES_UNCOUNTED`` scores.
 
@@ -199,7 +199,7 @@ def suppress_boxes(detected: Detected, classes: np.ndarray, settings: Settings) 
         classes: number of scores of a box, for each sample.
 
     Raises:
-        ValueError: a score is NaN, a box with a sufficient score is not finite, or a class has no name.
+        ValueError: a score is NaN, a box with a score above the threshold is not finite, or a class has no name.
     """
     count, sizes = len(classes), detected.scores.sizes
     descriptors = blank_records(_Detections, count)
@@ -240,10 +240,13 @@ def suppress_boxes(detected: Detected, classes: np.ndarray, settings: Settings) 
 
 
 def _allocate(descriptors: Records, most: np.ndarray) -> dict[str, Located]:
-    """Allocate memory for the keys, the candidates, and the overlaps of a chunk of each sample, as bytes.
+    """Allocate memory for keys, candidates and the overlaps of a chunk, and set each sample's addresses in its descriptor.
 
     Args:
-        most: the largest number of candidates of each sample.
+        most: the largest possible number of candidates of each sample.
+
+    Returns:
+        The memory by purpose, as bytes.
     """
     rows = {
         "keys": (-(-most // THREADS) * THREADS, 8),
@@ -259,10 +262,10 @@ def _allocate(descriptors: Records, most: np.ndarray) -> dict[str, Located]:
 
 
 def _decisions(descriptors: Records, most: np.ndarray, results: Located) -> Iterator[KernelLaunch]:
-    """Yield the launches that decide on all candidates, chunk by chunk.
+    """Yield the launches that decide which candidates are kept, chunk by chunk.
 
     Args:
-        most: the largest number of candidates of each sample.
+        most: the largest possible number of candidates of each sample.
     """
     for begin in range(0, int(most.max(initial=0)), _CHUNK):
         left = np.maximum(most - begin, 0)
@@ -280,7 +283,7 @@ def gather_kept(detected: Detected, kept: KeptColumns, targets: Sequence[Columns
 
     Args:
         kept: each sample's remaining boxes.
-        targets: those of the four outputs.
+        targets: the samples of the four outputs.
     """
     made = blank_records(_Gathered, len(kept))
     detected.describe(made)
@@ -291,7 +294,7 @@ def gather_kept(detected: Detected, kept: KeptColumns, targets: Sequence[Columns
 
 
 def _no_results(count: int) -> Located:
-    """Return initial results of the samples on the GPU, as bytes."""
+    """Return initialized results of ``count`` samples on the GPU, as bytes."""
     return upload([records(_Result, [(_NONE, _NONE, _NONE, 0, 0, 0)] * count).rows.view(np.uint8)])[0]
 
 
@@ -299,7 +302,7 @@ def _checked(results: Located, count: int) -> np.ndarray:
     """Wait for the GPU, and return the results of the samples.
 
     Raises:
-        ValueError: a score is NaN, or a box with a sufficient score is not finite.
+        ValueError: a score is NaN, or a box with a score above the threshold is not finite.
     """
     found: np.ndarray = results.array().get().view(layout_of(_Result).dtype)[:count]
     for name, told in (("unordered", "Score {} is NaN"), ("infinite", "Box {} has a coordinate that is not finite")):

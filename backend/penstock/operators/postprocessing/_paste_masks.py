@@ -1,11 +1,11 @@
-"""Helpers for pasting masks into images, for both devices."""
+"""Helpers for pasting masks into images, on the CPU and on the GPU."""
 
 from __future__ import annotations
 
 import numpy as np
 
 MAX_COORDINATE = 2.0**24
-"""A coordinate far beyond any image."""
+"""The largest coordinate that is accepted, far beyond any image."""
 
 
 def factors_of(shapes: np.ndarray) -> np.ndarray:

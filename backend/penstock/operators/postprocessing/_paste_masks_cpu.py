@@ -1,4 +1,4 @@
-"""Masks of boxes, in their images."""
+"""Pasting the masks of boxes into images on the CPU."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def _interpolate_row(mask: np.ndarray, row: int, lefts: np.ndarray, shares: np.n
 
 @kernel
 def paste_masks(masks: np.ndarray, boxes: np.ndarray, threshold: float, results: np.ndarray) -> None:
-    """Fill ``results`` with each mask, resized to its box, and zeros around it.
+    """Fill each image of ``results`` with a mask that is resized to its box, and zeros around the mask.
 
     Args:
         masks: float32 of shape (n, height, width).
-        boxes: int64 of shape (n, 4): the first and last column and row of each mask with a border of zeros around it.
-        threshold: uint8 results are 1 above it; -inf: results are the values themselves.
+        boxes: int64 of shape (n, 4): first column, first row, last column and last row of each mask, including a border of zeros.
+        threshold: results are 1 for values above it, else 0; -inf: results are the values themselves.
         results: the output, of shape (n, height, width).
     """
     is_binary = threshold > -np.inf
@@ -49,7 +49,7 @@ def paste_masks(masks: np.ndarray, boxes: np.ndarray, threshold: float, results:
         wide, high = max(last_column - left + 1, 1), max(last_row - top + 1, 1)
         step_x = np.float32(mask.shape[1] + 2) / np.float32(wide)
         step_y = np.float32(mask.shape[0] + 2) / np.float32(high)
-        # The last position, which has no neighbour to interpolate with.
+        # The greatest position in the padded mask, which has no next neighbour to interpolate with.
         most_x, most_y = np.float32(mask.shape[1] + 1), np.float32(mask.shape[0] + 1)
         begin, end = min(max(left, 0), target.shape[1]), min(max(left + wide, 0), target.shape[1])
         first, last = min(max(top, 0), target.shape[0]), min(max(top + high, 0), target.shape[0])
@@ -65,7 +65,7 @@ def paste_masks(masks: np.ndarray, boxes: np.ndarray, threshold: float, results:
             above = int(y)
             share = y - np.float32(above)
             if above != read:
-                # Each row between two of the mask is a mixture of the same two.
+                # All image rows between two rows of the mask are interpolated from these two, which are therefore kept.
                 if above == read + 1:
                     upper, lower = lower, upper
                 else:

@@ -1,12 +1,12 @@
-// Masks of boxes in their images, as on the CPU (_paste_masks_cpu.py), operation for operation.
+// Pastes the masks of boxes into images, with the same operations as on the CPU (_paste_masks_cpu.py) in the same order.
 
-// The position of a mask, with a border of one zero, in the image, and the distance in it between neighbouring pixels of the image.
+// The area of the image that a mask with a border of one zero covers, and the steps in the mask from one pixel of the image to the next.
 struct Window {
     int64 left, top, wide, high;
     float step_x, step_y;
 };
 
-// `fault` gets the first box with a coordinate that is NaN or far beyond any image.
+// Returns the area of a box's mask. `fault` gets the first box with a coordinate that is NaN or far beyond any image.
 template <typename Box>
 __device__ inline Window window_of(const Masks &m, int64 number, uint64 *fault) {
     const Box *at = reinterpret_cast<const Box *>(m.boxes) + 4 * number;
@@ -26,7 +26,7 @@ __device__ inline Window window_of(const Masks &m, int64 number, uint64 *fault) 
     return {left, top, wide, high, float(m.mask_width + 2) / float(wide), float(m.mask_height + 2) / float(high)};
 }
 
-// A mask with a border of zeros, read between pixels; the first pixel's centre is at (1, 1).
+// Returns the interpolated value of a mask with a border of zeros at (x, y); the centre of the mask's first pixel is at (1, 1).
 template <typename Mask>
 __device__ inline float read_at(const Masks &m, const Mask *mask, float x, float y) {
     int column = int(x), row = int(y);
@@ -43,7 +43,8 @@ __device__ inline float read_at(const Masks &m, const Mask *mask, float x, float
     return total;
 }
 
-// The position in a mask of a pixel's centre; `most`: the last position, which has no neighbour to interpolate with.
+// Returns the position in the padded mask of the centre of a pixel of the image; `most`: the greatest position, which has no next
+// neighbour to interpolate with.
 __device__ inline float position_of(int64 pixel, float step, float most) {
     float place = (float(pixel) + 0.5f) * step - 0.5f;
     return place < 0.0f ? 0.0f : place > most ? most : place;

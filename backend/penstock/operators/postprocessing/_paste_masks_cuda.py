@@ -1,4 +1,4 @@
-"""Masks of boxes in their images, on the GPU."""
+"""Pasting the masks of boxes into images on the GPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.operators.postprocessing._paste_masks import MAX_COORDINATE, facto
 
 
 class _Masks(NamedTuple):
-    """One sample.
+    """The descriptor of one sample.
 
     Attributes:
         elements: number of values of the target.
@@ -36,7 +36,7 @@ class _Masks(NamedTuple):
 
 
 SOURCE = KernelSource(__file__, _Masks, MAX_COORDINATE=np.float32(MAX_COORDINATE))
-# Elements that each thread computes: as many as it writes at once.
+# Number of elements that each thread computes, and writes at once, by type of the output.
 _PACKS = {FLOAT: 4, UINT8: 8}
 _NONE = np.iinfo(np.uint64).max
 
@@ -46,7 +46,7 @@ class Masks:
     """The masks of each image, all on the GPU.
 
     Attributes:
-        masks, boxes, targets: addresses, uint64.
+        masks, boxes, targets: the addresses of each image's masks, boxes and results, uint64.
         mask_shapes, shapes: int64 of shape (images, 3): number, height and width of masks and of results.
         mask_dtype, box_dtype: types of masks and boxes.
     """
@@ -61,11 +61,11 @@ class Masks:
 
 
 def paste_masks(masks: Masks, threshold: float | None) -> np.ndarray:
-    """Fill targets with each mask, resized to its box, and zeros around it. Waits for the GPU.
+    """Fill targets with masks that are resized to their boxes, and zeros around them. Waits for the GPU.
 
     Args:
-        masks: what to paste.
-        threshold: targets are uint8: 1 above it; None: targets are float32, the values themselves.
+        masks: the masks to paste, their boxes, and the targets.
+        threshold: targets are uint8: 1 for values above it, else 0; None: targets are float32, and contain the values themselves.
 
     Returns:
         Each image's first box with a coordinate that is NaN, or lies far outside of any image, int64; -1 if there is none.

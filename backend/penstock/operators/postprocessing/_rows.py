@@ -23,10 +23,10 @@ _MIN_NUMBERS_TO_SHARE = 1 << 15
 
 @dataclass(eq=False)
 class Rows(PlanColumns[Tables]):
-    """The results for many samples: of each output, the rows of all samples, one after the other.
+    """The results for many samples: for each output, a table with the rows of all samples, one sample after the other.
 
     Attributes:
-        tables: each output's tables, of shape (rows, ...).
+        tables: each output's table, of shape (rows, ...).
         counts: number of rows of each sample in each output, int64 of shape (samples, outputs).
     """
 
@@ -46,7 +46,7 @@ class Rows(PlanColumns[Tables]):
         return cls(tables, np.concatenate([part.counts for part in parts]))
 
     def shapes(self) -> list[np.ndarray]:
-        """Return the shapes of each output, int64 with a row for each sample."""
+        """Return an array for each output, int64, with a row for each sample: its shape in this output."""
         return [
             np.column_stack([counts, *(np.full(len(counts), extent) for extent in table.shape[1:])])
             for table, counts in zip(self.tables, self.counts.T)
@@ -85,21 +85,21 @@ class RowsOperator(Operator[None, Tables, Rows]):
 
 
 def check_real(workspace: Workspace, number: int, name: str) -> None:
-    """Raise RuntimeError unless an input is of FLOAT or FLOAT16."""
+    """Raise RuntimeError unless input ``number`` is of type FLOAT or FLOAT16."""
     batch = workspace.inputs[number]
     if len(batch) and batch.dtype not in (FLOAT, FLOAT16):
         raise RuntimeError(f"`{name}` is of FLOAT or FLOAT16, got {dtype_name(batch.dtype)}")
 
 
 def check_type(workspace: Workspace, number: int, name: str, dtype: DALIDataType) -> None:
-    """Raise RuntimeError unless an input is of a type."""
+    """Raise RuntimeError unless input ``number`` is of type ``dtype``."""
     batch = workspace.inputs[number]
     if len(batch) and batch.dtype != dtype:
         raise RuntimeError(f"`{name}` is of {dtype_name(dtype)}, got {dtype_name(batch.dtype)}")
 
 
 def elements_of(samples: Samples, number: int, dtype: type[np.generic]) -> np.ndarray:
-    """Return the elements of these samples of an input, concatenated, in this type."""
+    """Return the elements of all samples of input ``number``, concatenated and converted to ``dtype``."""
     batch: TensorList = samples.workspace.inputs[number]
     if samples.are_all:
         elements = batch.contiguous_elements()
@@ -109,7 +109,7 @@ def elements_of(samples: Samples, number: int, dtype: type[np.generic]) -> np.nd
 
 
 def firsts_of(counts: np.ndarray) -> np.ndarray:
-    """Return the offset of each sample's part, followed by the end of the last."""
+    """Return the offset of each sample's elements, of which there are ``counts``, followed by the end of the last sample."""
     firsts = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=firsts[1:])
     return firsts

@@ -29,7 +29,7 @@ def find_segments(
     counts: np.ndarray,
     faults: np.ndarray,
 ) -> None:
-    """Find the segments of each recording; all lengths are in samples.
+    """Find the segments of each recording that contain speech; all lengths are in samples of the recording.
 
     Args:
         probabilities: the probabilities of all recordings, float32.
@@ -37,18 +37,18 @@ def find_segments(
         lengths: the recordings' lengths, int64.
         step: the distance from one frame to the next.
         threshold: frames with at least this probability are speech.
-        exit_threshold: below this probability, it is silence.
-        min_speech: segments are longer than this.
+        exit_threshold: frames below this probability are silence.
+        min_speech: segments that are not longer than this are dropped.
         min_silence: the shortest pause that ends a segment.
-        min_split_silence: pauses at which a long segment may be split are longer than this.
+        min_split_silence: long segments may be split only at pauses that are longer than this.
         max_speech: segments longer than this are split.
         pad: the amount by which segments grow on either side.
-        max_joined: the longest segment that neighbours are joined to.
-        at_longest: long segments are split at their longest pause rather than at their last one.
+        max_joined: neighbouring segments are joined if the result is not longer than this.
+        at_longest: whether long segments are split at their longest pause rather than at their last one.
         segment_firsts: start of each recording's segments in the output.
-        begin, end: the recordings to look at.
-        segments: int32 of shape (n, 2); output.
-        counts: output: how many segments each recording has.
+        begin, end: the range of recordings to process.
+        segments: output, int32 of shape (n, 2): start and end of each segment.
+        counts: output: the number of segments in each recording.
         faults: output: the first frame of each recording whose probability is not between 0 and 1; -1 if there is none.
     """
     for sample in range(begin, end):
@@ -95,8 +95,9 @@ def _find(
 ) -> int:
     """Find the segments before they are widened, and return their number."""
     count, speaking, start = 0, False, 0
-    # All in samples, 0 for none (a segment never begins with a pause): start of the current pause; start and length of
-    # the segment's longest pause; start of the last pause that is long enough, and where speech resumes after it.
+    # `pause`: start of the current pause; `longest`, `longest_length`: start and length of the segment's longest pause; `last`,
+    # `resumed`: start of the last pause that is long enough to split at, and where speech resumes after it. All are in samples; 0
+    # means that there is none, as no pause begins at 0.
     pause, longest, longest_length, last, resumed = 0, 0, 0, 0, 0
     for frame in range(len(probabilities)):
         probability, here = np.float64(probabilities[frame]), frame * step
@@ -147,7 +148,7 @@ def _find(
 
 @inner
 def _widen(segments: np.ndarray, count: int, length: int, pad: float) -> None:
-    """Widen segments on both sides, or to the middle of the pause between two of them."""
+    """Widen segments by ``pad`` on both sides, but at most to the middle of the pause between two segments."""
     if count:
         segments[0, 0] = np.int32(max(0.0, segments[0, 0] - pad))
     for number in range(count):
@@ -165,7 +166,7 @@ def _widen(segments: np.ndarray, count: int, length: int, pad: float) -> None:
 
 @inner
 def _join(segments: np.ndarray, count: int, max_joined: float) -> int:
-    """Join neighbours to segments of up to a length, and return how many there are."""
+    """Join neighbouring segments if the result is at most ``max_joined`` long, and return the number of segments."""
     joined = 0
     for number in range(count):
         start, stop = segments[number, 0], segments[number, 1]

@@ -28,10 +28,10 @@ def _class_scores(layout: str = "") -> ExampleSamples:
 
 @register_operator
 class Argmax(ClassOperator):
-    """Finds the index of the highest score along a dimension, the first of equal ones.
+    """Finds the index of the highest score along a dimension, the first if several are equal.
 
-    Returns INT32 without that dimension, and with `labels` the names of the classes, too: strings, as rows of UINT8 that are padded
-    with zeros. A sample with a score that is NaN fails.
+    Returns INT32 of the shape of the scores without that dimension and, with `labels`, the names of the classes: strings, as rows of
+    UINT8 that are padded with zeros. A sample fails if a score is NaN.
 
     >>> classes = fn.argmax(logits, axis_name="C")  # of each pixel
     >>> number, name = fn.argmax(logits, labels=["cat", "dog", "owl"])

@@ -34,15 +34,17 @@ def _scores(layout: str = "") -> ExampleSamples:
 class CtcDecode(RowsOperator):
     """Decodes the scores of a recognizer of text or speech that was trained with CTC (connectionist temporal classification).
 
-    Without a `beam_width`, the best class of each step is taken, and repetitions and blanks are dropped. With one, that
-    many prefixes of the text are retained from step to step, each with the probability of all paths that produce it
-    (prefix beam search). Returns, with a `vocabulary`, the text (UINT8, a string in UTF-8), and in any case the classes
-    (INT32), the probability of each where it begins (FLOAT), and the logarithm of the probability of the path or, with
-    `beam_width`, of the text (FLOAT, of shape (1,)). A sample fails if a score is NaN or +inf, or negative where scores
-    are probabilities.
+    Without a `beam_width`, the best class of each step is taken, and repetitions and blanks are dropped. With a
+    `beam_width`, only that many prefixes of the text are kept after each step; the probability of a prefix is the sum of
+    those of all paths that produce it (prefix beam search).
 
-    For a network that returns only the best class of each step, pass these instead of scores; their probabilities may
-    follow.
+    Returns the text (UINT8, a string in UTF-8) if there is a `vocabulary`; then the classes (INT32), the probability of
+    each class in the step in which it begins (FLOAT), and the logarithm of the probability of the path or, with
+    `beam_width`, of the text (FLOAT, of shape (1,)). A sample fails if a score is NaN or +inf, or if scores are
+    probabilities and one is negative.
+
+    If a network returns only the best class of each step, pass these classes instead of scores and, as a second input,
+    their probabilities, if the network returns them.
 
     >>> text, tokens, confidences, _ = fn.ctc_decode(logits, vocabulary=["", *"abcdefghijklmnopqrstuvwxyz "])
     >>> text, tokens, confidences, _ = fn.ctc_decode(best_classes, their_probabilities, vocabulary=characters)
@@ -143,7 +145,7 @@ class CtcDecode(RowsOperator):
         return plans.shapes(), plans
 
     def _join_classes(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
-        """Return the results for samples that contain only the best classes."""
+        """Return the results for samples that contain the best class of each step instead of scores."""
         shapes = [samples.shapes(number) for number in range(len(samples.workspace.inputs))]
         if not all(np.array_equal(own, shapes[0]) for own in shapes):
             raise ValueError(
@@ -184,7 +186,7 @@ class CtcDecode(RowsOperator):
         return plans.shapes(), plans
 
     def _with_texts(self, plans: Rows, tokens: Sequence[np.ndarray], classes: np.ndarray, blanks: np.ndarray) -> Rows:
-        """Return the results, preceded by the texts."""
+        """Return the results with the texts as an additional first output."""
         assert self._texts is not None
         texts = []
         for own, amount, blank in zip(tokens, classes.tolist(), blanks.tolist()):
@@ -208,7 +210,7 @@ class CtcDecode(RowsOperator):
         """Return the blank's class, for each sample.
 
         Raises:
-            ValueError: the sample has no such class, or the vocabulary does not fit.
+            ValueError: a sample has no such class, or the vocabulary does not match the number of classes.
         """
         blank = self.args["blank"]
         blanks = np.full(len(classes), blank, np.int64) if blank >= 0 else classes + blank
@@ -220,6 +222,6 @@ class CtcDecode(RowsOperator):
 
 
 def _gives_classes(workspace: Workspace[None, Tables, Rows]) -> bool:
-    """Return whether the first input holds the best class of each step, rather than the scores of all."""
+    """Return whether the first input contains the best class of each step, rather than the scores of all classes."""
     batch = workspace.inputs[0]
     return batch.dtype in (INT32, INT64) and batch.ndim() == 1

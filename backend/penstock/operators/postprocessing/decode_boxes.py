@@ -34,18 +34,19 @@ _ANCHORS = [0.0, 0.0, 0.5, 0.5, 0.2, 0.1, 0.9, 0.8, 0.5, 0.5, 1.0, 1.0]
 class DecodeBoxes(RowsOperator):
     """Converts a detector's predictions of boxes to left, top, right, bottom, in the coordinates of the original image.
 
-    The argument `form` says what it predicts:
+    The argument `form` says what the detector predicts:
 
     - `centers`: x and y of the centre, width and height, as DETR (in fractions of the image) and exported YOLO networks do;
-    - `anchors`: offsets of these from anchors, the extents' as logarithms, as SSD, RetinaNet and Faster R-CNN; the inverse of
-      :func:`box_encoder`;
-    - `grid`: offsets from the cells of grids, in cells, the extents' as logarithms, as YOLOX; the cells of the first of the
-      `strides` come first, row by row;
-    - `distances`: from the centres of such cells to the four edges, in cells, as FCOS and RTMDet; or, for each of the four, the
-      logits of the distances 0, 1, 2, ..., whose mean is taken, as NanoDet, PicoDet and YOLOv8 before its last layers.
+    - `anchors`: offsets of the centre from that of an anchor, and logarithms of width and height relative to the anchor's, as SSD,
+      RetinaNet and Faster R-CNN do; the inverse of :func:`box_encoder`;
+    - `grid`: offsets of the centre from a cell of a grid, and logarithms of width and height, in units of cells, as YOLOX does; there
+      is a grid for each of the `strides`, in their order, and the cells of a grid are in order row by row;
+    - `distances`: the distances from the centre of such a cell to the four edges, in units of cells, as FCOS and RTMDet do; or, for
+      each edge, the logits of the distances 0, 1, 2, ..., whose mean is taken, as NanoDet, PicoDet and YOLOv8 before its last layers
+      do.
 
-    Then `shift` is subtracted, the result is multiplied by `scale` and limited to `clip`: if an image was reduced to half its size and
-    padded by 10 pixels on its left, `shift=[10, 0]` and `scale=[2, 2]` undo it. Arithmetic is in single precision.
+    Then `shift` is subtracted, and the result is multiplied by `scale` and limited to `clip`: if an image was reduced to half its size
+    and padded by 10 pixels on its left, `shift=[10, 0]` and `scale=[2, 2]` undo this. Arithmetic is in single precision.
 
     >>> boxes = fn.decode_boxes(predictions[:, :4], scale=fn.cat(width, height))  # of DETR
     """
@@ -165,7 +166,7 @@ class DecodeBoxes(RowsOperator):
         return [OutputSpec(FLOAT, "", 2)]
 
     def run_batch(self, workspace: Workspace[None, Tables, Rows]) -> None:
-        # Results have the inputs' shapes, so they need not be computed on the host to plan a batch.
+        # Unlike in other `RowsOperator`s, the shapes of results follow from those of inputs, so inputs can stay on the GPU.
         Operator.run_batch(self, workspace)
 
     def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Any]:
@@ -188,7 +189,7 @@ class DecodeBoxes(RowsOperator):
         elif form in _ON_GRIDS:
             strides = np.array(self.args["strides"], np.int64)
             decode = decode_cells if form == "grid" else decode_distances
-            # Convolutions pad inputs that are no multiple of the stride.
+            # Round up, as convolutions pad inputs whose extents are not multiples of the stride.
             cells = -(-self._extents(samples, counts)[:, :, None] // strides)
             decode(predicted, firsts, geometry, cells, strides, boxes)
         else:
@@ -202,7 +203,7 @@ class DecodeBoxes(RowsOperator):
         return plans.shapes(), plans
 
     def _geometry(self, samples: Samples[None, Tables, Rows]) -> np.ndarray:
-        """Return how kernels transform corners; see :func:`decode_centres`."""
+        """Return how corners are moved, scaled and limited, in the form that :func:`decode_centres` accepts."""
         geometry = np.empty((len(samples), 8), np.float32)
         geometry[:, 4:6], geometry[:, 6:] = -np.inf, np.inf
         geometry[:, :2], geometry[:, 2:4] = _pairs(samples, "shift"), _pairs(samples, "scale")
@@ -293,7 +294,7 @@ class DecodeBoxes(RowsOperator):
 
 
 def _pairs(samples: Samples, name: str) -> np.ndarray:
-    """Return the values of an argument for x and y, or one value for both, of each sample or of all."""
+    """Return an argument's values for x and y, or one value for both, in rows: one for each sample, or one for all samples."""
     values = samples.values(name)
     if values.shape[1] not in (1, 2):
         raise ValueError(f"`{name}` is one number, or those of x and y. Got: {values[0].tolist()}")

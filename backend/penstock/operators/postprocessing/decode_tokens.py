@@ -14,7 +14,7 @@ from penstock.schema.example_data import Example, fixed_arrays
 
 
 def _byte_characters() -> dict[str, int]:
-    """Return GPT-2's characters for bytes: printable ones stand for themselves, the others map to U+0100 and up."""
+    """Return the byte that each of GPT-2's characters stands for: printable bytes have their own character, others U+0100 and up."""
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {chr(256 + number): byte for number, byte in enumerate(others)}
@@ -116,7 +116,10 @@ class DecodeTokens(RowsOperator):
 
 
 def _as_bytes(text: str, bytes_of: dict[str, int]) -> bytes:
-    """Return the bytes of a token; special tokens, such as <|endoftext|>, may have other characters."""
+    """Return the bytes that a token's characters stand for.
+
+    If a character stands for no byte, as in special tokens such as <|endoftext|>, the token is encoded in UTF-8 instead.
+    """
     return (
         bytes([bytes_of[character] for character in text]) if all(map(bytes_of.__contains__, text)) else text.encode()
     )

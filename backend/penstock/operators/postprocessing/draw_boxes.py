@@ -48,8 +48,8 @@ def _labels(layout: str = "") -> ExampleSamples:
 class DrawBoxes(Operator):
     """Draws the outlines of boxes; later boxes cover earlier ones.
 
-    Lines are inside of the box, whose edges, which are between pixels, are rounded to integers, halves to even.
-    With `labels`, the label selects the colour, cyclically. A sample with a coordinate that is NaN fails.
+    The edges of a box lie between pixels: coordinates are rounded to integers, halves to even. Lines are drawn inside the box.
+    With `labels`, the label selects the colour, cyclically. A sample fails if a coordinate is NaN.
 
     >>> shown = fn.draw_boxes(images, boxes, labels, colors=[255, 0, 0, 0, 160, 255])
     """
@@ -86,7 +86,7 @@ class DrawBoxes(Operator):
         ),
     )
 
-    # The host waits for the GPU's kernel to report coordinates that are NaN.
+    # Launches cannot be replayed, because the host waits for the kernel to report coordinates that are NaN.
     repeatable = False
 
     def setup(self) -> None:
@@ -116,7 +116,7 @@ class DrawBoxes(Operator):
             super().compute_samples(workspace, shapes)
 
     def _draw_together(self, workspace: Workspace) -> bool:
-        """Draw the boxes of all samples in one call; return whether they suit it."""
+        """Draw the boxes of all samples in one call; return False, drawing nothing, if this is not supported."""
         from penstock.operators.postprocessing._draw_boxes_cpu import draw_outlines_of_batch
 
         pictures, boxes, *labels = workspace.inputs

@@ -26,7 +26,7 @@ from penstock.schema import (
 )
 from penstock.schema.example_data import Example, ExampleSamples, fixed_arrays, photos
 
-# X11's 9x18, which is in the public domain; tests/operators/postprocessing/record_font.py wrote it.
+# The font 9x18 of X11, which is in the public domain; tests/operators/postprocessing/record_font.py wrote the file.
 _FONT = Path(__file__).with_name("font_9x18.npz")
 _NO_CHARACTER = 0xFFFD
 _FIRST_BEYOND_ASCII = 0x80
@@ -60,9 +60,10 @@ def _shown_texts(layout: str = "") -> ExampleSamples:
 class DrawText(Operator):
     """Draws texts on images, such as the names of what was detected; later texts cover earlier ones.
 
-    With a box, the text is above it, or inside at its upper edge if there is no room above; with a point, below it and
-    to its right. Coordinates are rounded as by :func:`draw_boxes`. A text that does not fit into the image is cut off.
-    If the texts are labels, the label selects the colour, cyclically; otherwise the first colour is used.
+    If positions are boxes, a text is drawn above its box, or inside at the upper edge if there is no room above; if they are
+    points, below and to the right of its point. Coordinates are rounded as by :func:`draw_boxes`. A text that does not fit
+    into the image is cut off. If the texts are labels, the label selects the colour, cyclically; otherwise the first colour
+    is used.
 
     The font is X11's 9x18, a bitmap of 9 by 18 pixels for each of 4,766 characters: Latin, Greek, Cyrillic, Hebrew, Georgian and
     others, but not Chinese, Japanese or Korean ones, which are drawn as a replacement character. A sample fails if a text is not
@@ -225,7 +226,7 @@ class DrawText(Operator):
     def _texts(
         self, positions: np.ndarray, texts: np.ndarray, *scores: np.ndarray
     ) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-        """Return the glyphs of each text of a sample, x and y of its upper left corner, and its label.
+        """Return, for each text of a sample, its glyphs, x and y of its upper left corner, and its label (0 without `names`).
 
         Raises:
             ValueError: a text is not UTF-8, a label has no name, a score is not finite, or a coordinate is NaN.
@@ -236,7 +237,7 @@ class DrawText(Operator):
         edges, tall = edges_of(positions, "Position"), GLYPH_HEIGHT * self.args["scale"]
         corners = edges[:, :2].copy()
         if edges.shape[1] == 4:
-            # Above the box, if there is room.
+            # Draw the text above the box, if there is room.
             corners[:, 1] -= np.where(corners[:, 1] >= tall, tall, 0)
         return lines, corners, np.zeros(len(lines), np.int64) if self._names is None else texts
 
@@ -271,7 +272,7 @@ def glyphs_of(text: str) -> np.ndarray:
 
 
 def _indexed(colours: Sequence[int], channels: int, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the colours, uint8 of shape (colours, channels), and the number of each label's colour."""
+    """Return the colours, uint8 of shape (colours, channels), and the index of each label's colour."""
     table = np.array(colours, np.uint8).reshape(-1, channels)
     return table, labels.astype(np.int64) % len(table)
 

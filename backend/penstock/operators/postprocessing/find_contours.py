@@ -37,9 +37,9 @@ def _large_mask(layout: str = "") -> ExampleSamples:
 class FindContours(RowsOperator):
     """Finds the outlines of the regions in masks, as polygons.
 
-    Returns polygons, INT32 of shape (polygons, 3): the number of each, and its first vertex and the one past the last; and vertices,
-    INT32 of shape (vertices, 2): x and y of pixels on the outline. :func:`segmentation.select_masks` takes polygons of the same form.
-    OpenCV finds them, on the CPU; on a GPU, masks are copied to the host and results back.
+    Returns polygons, INT32 of shape (polygons, 3): the number of each polygon, and start and end of its vertices; and vertices, INT32 of
+    shape (vertices, 2): x and y of pixels on the outline. :func:`segmentation.select_masks` accepts polygons of this form. OpenCV finds
+    the outlines on the CPU; on a GPU, masks are copied to the host and results back.
 
     >>> polygons, vertices = fn.find_contours(probabilities > 0.3)
     """
@@ -110,7 +110,7 @@ class FindContours(RowsOperator):
         return plans.shapes(), plans
 
     def _outlines(self, mask: np.ndarray, layout: str) -> list[np.ndarray]:
-        """Return the outlines in a mask, int32 of shape (vertices, 2)."""
+        """Return the outlines in a mask, each int32 of shape (vertices, 2)."""
         from penstock.kernels.cpu.opencv import opencv
 
         if "C" in layout:
@@ -129,7 +129,7 @@ class FindContours(RowsOperator):
 
 
 def _as_polygons(outlines: Sequence[np.ndarray]) -> Rows:
-    """Return the polygons and vertices of one sample."""
+    """Return the polygons and vertices for the outlines in one sample."""
     ends = np.cumsum([len(outline) for outline in outlines], dtype=np.int64)
     starts = np.concatenate([[0], ends[:-1]])[: len(ends)]
     polygons = np.column_stack([np.arange(len(ends)), starts, ends]).astype(np.int32)

@@ -23,9 +23,9 @@ class MinAreaBoxes(RowsOperator):
     """Finds the rectangle of least area around each polygon, at any angle.
 
     Returns quadrilaterals, FLOAT of shape (boxes, 4, 2): x and y of the corners, clockwise from the upper left one, as
-    :func:`perspective_crops` takes them; scores, FLOAT of shape (boxes,): the mean of the map inside the rectangle, or 1 without a
-    map; and indices, INT32 of shape (boxes,), of the polygons. `min_side` and `min_score` apply to rectangles before they grow. OpenCV
-    finds them, on the CPU; on a GPU, inputs are copied to the host and results back.
+    :func:`perspective_crops` accepts them; scores, FLOAT of shape (boxes,): the mean of the map inside the rectangle, or 1 without a
+    map; and the indices of the polygons, INT32 of shape (boxes,). `min_side` and `min_score` apply to rectangles before `grow` enlarges
+    them. OpenCV finds the rectangles on the CPU; on a GPU, inputs are copied to the host and results back.
 
     >>> polygons, vertices = fn.find_contours(probabilities > 0.3)
     >>> lines, scores, _ = fn.min_area_boxes(polygons, vertices, probabilities, min_side=3, min_score=0.6, grow=1.5)  # of text
@@ -104,7 +104,7 @@ class MinAreaBoxes(RowsOperator):
         """Return the rectangles of one sample.
 
         Raises:
-            ValueError: the inputs have other shapes, or a polygon refers to missing vertices.
+            ValueError: an input has the wrong shape, or a polygon refers to missing vertices.
         """
         from penstock.kernels.cpu.opencv import opencv
 
@@ -145,8 +145,10 @@ def _no_boxes() -> Rows:
 
 
 def _reading_order(corners: np.ndarray) -> list[int]:
-    """Return indices of rectangles from top to bottom, and from left to right within a line: those no further apart in
-    height than half the rectangle that begins the line."""
+    """Return the indices of rectangles in reading order: lines from top to bottom, and each line from left to right.
+
+    A line begins with the highest rectangle that is left, and includes all whose middles are lower by at most half its height.
+    """
     middles, highs = corners[:, :, 1].mean(axis=1), np.ptp(corners[:, :, 1], axis=1)
     lefts = corners[:, :, 0].min(axis=1)
     lines: list[list[int]] = []
@@ -162,7 +164,7 @@ def _reading_order(corners: np.ndarray) -> list[int]:
 def _grown(
     box: tuple[tuple[float, float], tuple[float, float], float], grow: float
 ) -> tuple[tuple[float, float], tuple[float, float], float]:
-    """Return a rectangle (centre, extents, angle) with its sides moved outwards."""
+    """Return a rectangle (centre, extents, angle) with its sides moved outwards by ``grow`` times its area over its perimeter."""
     centre, (wide, high), angle = box
     if not grow or not wide + high:
         return box
@@ -171,20 +173,20 @@ def _grown(
 
 
 def _in_order(corners: np.ndarray) -> np.ndarray:
-    """Return the corners of rectangles, of shape (n, 4, 2), clockwise from the upper left one: the upper one of the two on the left."""
+    """Return the corners of rectangles, of shape (n, 4, 2), clockwise from the upper one of the two leftmost corners."""
     by_x = _sorted(corners, 0)
     left, right = _sorted(by_x[:, :2], 1), _sorted(by_x[:, 2:], 1)
     return np.stack([left[:, 0], right[:, 0], right[:, 1], left[:, 1]], axis=1)
 
 
 def _sorted(corners: np.ndarray, axis: int) -> np.ndarray:
-    """Return corners of shape (n, corners, 2) in the order of their x (0) or y (1)."""
+    """Return corners of shape (n, corners, 2), sorted by x (``axis`` 0) or y (``axis`` 1)."""
     order = np.argsort(corners[..., axis], axis=1, kind="stable")
     return np.take_along_axis(corners, order[..., None], axis=1)
 
 
 def _mean_inside(cv2: ModuleType, scores: np.ndarray, corners: np.ndarray) -> float:
-    """Return the mean of the scores in the pixels of a rectangle; 0 if none is on the map."""
+    """Return the mean of the scores in the pixels of a rectangle; 0 if no pixel of it is on the map."""
     height, width = scores.shape
     low = np.clip(np.floor(corners.min(axis=0)), 0, (width, height)).astype(int)
     high = np.clip(np.ceil(corners.max(axis=0)) + 1, 0, (width, height)).astype(int)

@@ -67,12 +67,12 @@ def _labels(layout: str = "") -> ExampleSamples:
 class NMS(RowsOperator):
     """Keeps the boxes that do not overlap a better one of their class, best first: non-maximum suppression.
 
-    Boxes are taken in descending order of their scores, equal ones in input order; each suppresses later ones whose intersection
-    over union with it is above a threshold. Returns the remaining boxes (FLOAT, unchanged), their scores (FLOAT),
-    labels (INT32: the class of the score, or the input label, or 0) and indices (INT32, among the sample's boxes); and
-    with `names` the names of the labels, strings, as rows of UINT8 that are padded with zeros. Arithmetic is in single
-    precision, as torchvision's. A sample in which a score is NaN, or a box with a sufficient score is not finite,
-    fails.
+    Boxes are processed in descending order of their scores, equal scores in input order; each box suppresses later boxes whose
+    intersection over union with it is above a threshold. Returns the remaining boxes (FLOAT, unchanged), their scores (FLOAT),
+    labels (INT32: the class of the score, or the input label, or 0) and indices (INT32, among the sample's boxes); with
+    `names`, also the names of the labels, which are strings: rows of UINT8, padded with zeros. Arithmetic is in single
+    precision, like torchvision's. A sample fails if a score is NaN, or if a box with a score above the threshold is not
+    finite.
 
     >>> boxes, scores, labels, _ = fn.nms(boxes, scores, score_threshold=0.05, max_boxes=100)
     """
@@ -150,7 +150,7 @@ class NMS(RowsOperator):
         ),
     )
 
-    # The number of remaining boxes depends on the data: the host waits for it.
+    # Launches cannot be replayed, because the host waits for the number of remaining boxes.
     repeatable = False
 
     def setup(self) -> None:
@@ -170,7 +170,7 @@ class NMS(RowsOperator):
         return specs if self._names is None else [*specs, OutputSpec(UINT8, "", 2)]
 
     def run_batch(self, workspace: Workspace[None, Tables, Rows]) -> None:
-        # The GPU has kernels for it.
+        # Unlike other `RowsOperator`s, this operator has kernels for GPUs, so inputs can stay on the GPU.
         Operator.run_batch(self, workspace)
 
     def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Any]:
@@ -265,10 +265,10 @@ class NMS(RowsOperator):
             write_names(labels, names, self._names)
 
     def _shapes(self, samples: Samples[None, Tables, Rows]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the number of boxes of each sample, and of scores of each box.
+        """Return each sample's number of boxes and its number of scores per box.
 
         Raises:
-            ValueError: the inputs do not fit together.
+            ValueError: the shapes of inputs do not match each other.
         """
         boxes, scores = samples.shapes(0), samples.shapes(1)
         if boxes.shape[1] != 2 or (boxes[:, 1] != 4).any():
@@ -289,7 +289,7 @@ class NMS(RowsOperator):
         return boxes[:, 0], classes
 
     def _settings(self, samples: Samples[None, Tables, Rows]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return each sample's thresholds of scores and of overlaps, and its limit of boxes."""
+        """Return each sample's score threshold, overlap threshold, and largest number of boxes."""
         count = len(samples)
         scores, overlaps = np.full(count, -np.inf, np.float32), np.empty(count, np.float32)
         if samples.given("score_threshold"):
@@ -308,7 +308,7 @@ class NMS(RowsOperator):
 
 
 def _check(faults: np.ndarray, told: str) -> None:
-    """Raise ValueError if there is a fault in a sample."""
+    """Raise ValueError with the message ``told`` if a sample has a fault, which is a number of at least 0."""
     found = faults[faults >= 0]
     if len(found):
         raise ValueError(told.format(found[0]))

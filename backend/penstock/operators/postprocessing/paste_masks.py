@@ -34,8 +34,9 @@ def _boxes(layout: str = "") -> ExampleSamples:
 class PasteMasks(Operator[None, tuple[int, int]]):
     """Resizes the masks that a network predicts inside of boxes, and pastes each into an image of zeros; as Mask R-CNN needs it.
 
-    Returns, of shape (boxes, height, width), the probabilities (FLOAT) or, with a `threshold`, 1 (UINT8) where they are above it. As in
-    torchvision, masks get a border of zeros before they are resized, by bilinear interpolation, to whole pixels.
+    Returns the probabilities, FLOAT of shape (boxes, height, width), or, with a `threshold`, UINT8 of that shape: 1 where probabilities
+    are above the threshold, else 0. As in torchvision, masks get a border of zeros, and are then resized to whole pixels by bilinear
+    interpolation.
 
     >>> masks = fn.paste_masks(masks, boxes, size=fn.shapes(images)[:2], threshold=0.5)
     """
@@ -69,7 +70,7 @@ class PasteMasks(Operator[None, tuple[int, int]]):
         examples=(Example({"size": [24, 30]}), Example({"size": [24, 30], "threshold": 0.5})),
     )
 
-    # The host waits for the GPU's kernel to report coordinates that are NaN or too large.
+    # Launches cannot be replayed, because the host waits for the kernel to report coordinates that are NaN or too large.
     repeatable = False
 
     def setup(self) -> None:
@@ -122,7 +123,7 @@ class PasteMasks(Operator[None, tuple[int, int]]):
 
 
 def _with_border(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the boxes of masks with a border of one zero, in whole pixels, int64; computed as by torchvision.
+    """Return the boxes enlarged by the border of one zero that masks get, in whole pixels, int64, computed as in torchvision.
 
     Raises:
         ValueError: a coordinate is NaN, or is far beyond any image.

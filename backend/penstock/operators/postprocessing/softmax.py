@@ -16,8 +16,8 @@ from penstock.schema.example_data import Example, random_arrays
 class Softmax(AxisOperator):
     """Turns scores into probabilities: exponentials that sum to 1 along a dimension.
 
-    Computed in double precision; results are FLOAT, less than 2 units in the last place from the exact ones. By definition, a
-    score of -inf has probability 0; where there is a NaN or +inf, or nothing but -inf, all results along the dimension are NaN.
+    Probabilities are computed in double precision; results are FLOAT, less than 2 units in the last place from the exact ones. A
+    score of -inf has probability 0. If a score along the dimension is NaN or +inf, or all are -inf, all its results are NaN.
 
     >>> probabilities = fn.softmax(logits)
     """

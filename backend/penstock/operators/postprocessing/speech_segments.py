@@ -20,7 +20,7 @@ from penstock.schema import Argument, Equivalent, Input, OutputSpec, Samples, Sc
 from penstock.schema.example_data import Example, ExampleSamples
 
 _CUTS = ("longest_silence", "last_silence")
-# How far below `threshold` speech ends, and the lowest probability at which it ends.
+# The default of `exit_threshold` is this much below `threshold`, but at least the second number.
 _HYSTERESIS, _MIN_EXIT_THRESHOLD = 0.15, 0.01
 _MAX_SAMPLES = np.iinfo(np.int32).max
 
@@ -46,8 +46,8 @@ class SpeechSegments(RowsOperator):
     or, if there is none, where it becomes too long. Finally, neighbours are joined as long as the result, with the pauses inside, is
     no longer than `max_joined_seconds`: networks that take 30 seconds at a time then run less often.
 
-    Returns the first sample of each segment and the one after its last, INT32 of shape (segments, 2). A sample of the batch fails if a
-    probability is not between 0 and 1.
+    Returns start and end of each segment, in samples of the recording, INT32 of shape (segments, 2); the end is exclusive. A sample of
+    the batch fails if a probability is not between 0 and 1.
 
     The rules, except for joining, are those of Silero's `get_speech_timestamps` (silero-vad 6.2).
 
@@ -191,5 +191,5 @@ class SpeechSegments(RowsOperator):
 
 
 def _as_written(value: float) -> float:
-    """Return an argument's decimal, which is stored in single precision: 0.7 s at 16 kHz are 11200 samples, and not fewer."""
+    """Return the decimal that the user wrote for an argument stored in single precision, so that 0.7 s at 16 kHz are 11200 samples."""
     return float(str(np.float32(value)))

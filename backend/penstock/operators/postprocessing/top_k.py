@@ -20,10 +20,10 @@ from penstock.schema.example_data import Example, random_arrays
 
 @register_operator
 class TopK(ClassOperator):
-    """Finds the highest scores along a dimension, in descending order; equal ones stay in order.
+    """Finds the highest scores along a dimension, in descending order; equal scores stay in order.
 
-    Returns the scores (FLOAT) and their indices (INT32), and with `labels` the names of the classes, too: strings, as rows of UINT8
-    that are padded with zeros. A sample fails if a score is NaN, or if it has fewer than `k` scores.
+    Returns the scores (FLOAT), their indices (INT32) and, with `labels`, the names of the classes: strings, as rows of UINT8 that are
+    padded with zeros. A sample fails if a score is NaN, or if it has fewer than `k` scores.
 
     >>> probabilities, classes, names = fn.top_k(fn.softmax(logits), k=5, labels=IMAGENET_CLASSES)
     """
