@@ -15,13 +15,13 @@ _HALF: Final = np.float32(0.5)
 
 @kernel
 def match_boxes(boxes: np.ndarray, anchors: np.ndarray, criteria: np.float32, owners: np.ndarray) -> None:
-    """Match anchors to boxes. Of equal overlaps, the last counts.
+    """Match anchors to boxes. If several boxes or anchors overlap equally, the last one is chosen.
 
     Args:
         boxes: float32 of shape (n, 4).
         anchors: float32 of shape (4, anchors), a row for each coordinate.
-        criteria: the overlap above which an anchor is matched.
-        owners: int32, one for each anchor; output: the index of its box, -1: none.
+        criteria: the intersection over union above which an anchor is matched.
+        owners: output, int32: the index of each anchor's box, -1 for an anchor without a box.
     """
     lefts, tops, rights, bottoms = anchors[0], anchors[1], anchors[2], anchors[3]
     count = anchors.shape[1]
@@ -62,11 +62,11 @@ def encode_boxes(
 
     Args:
         boxes: float32 of shape (n, 4).
-        labels: int32, n of them.
-        owners: see :func:`match_boxes`.
-        centres: the anchors, as centre and extents; float32 of shape (anchors, 4).
-        encoded: float32 of the same shape; output.
-        classes: int32, one for each anchor; output.
+        labels: the label of each box, int32 of shape (n,).
+        owners: the output of :func:`match_boxes`.
+        centres: centre and extents of each anchor, float32 of shape (anchors, 4).
+        encoded: output, float32 of shape (anchors, 4): the target box of each anchor; the anchor itself if it is unmatched.
+        classes: output, int32 of shape (anchors,): the label of each anchor; 0 if it is unmatched.
     """
     for j, i in enumerate(owners):
         if i < 0:
@@ -88,7 +88,7 @@ def subtract_anchors(
     stds: np.ndarray,
     encoded: np.ndarray,
 ) -> None:
-    """Replace the boxes of :func:`encode_boxes` with their differences from the anchors; zeros for unmatched anchors."""
+    """Replace the target boxes of :func:`encode_boxes` with their normalized offsets from the anchors; 0 for unmatched anchors."""
     for j, i in enumerate(owners):
         if i < 0:
             encoded[j] = 0

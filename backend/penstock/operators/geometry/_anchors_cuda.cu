@@ -1,6 +1,6 @@
 // Matches boxes to anchors, and computes the targets that a single-shot detector is trained with.
 
-// Intersection over union; 0 if they do not overlap.
+// Returns the intersection over union of two boxes; 0 if they do not overlap.
 __device__ inline float overlap(const float *a, const float *b) {
     float width = fmaxf(fminf(a[2], b[2]) - fmaxf(a[0], b[0]), 0.0f);
     float height = fmaxf(fminf(a[3], b[3]) - fmaxf(a[1], b[1]), 0.0f), shared = width * height;
@@ -8,7 +8,7 @@ __device__ inline float overlap(const float *a, const float *b) {
     return shared / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - shared);
 }
 
-// Each block finds the anchor that overlaps one box most; of equal overlaps, the last counts.
+// Each block finds the anchor that overlaps one box most; if several anchors overlap it equally, it chooses the last one.
 __global__ void match_boxes(const int64 *__restrict__ first_blocks, const Matching *__restrict__ matchings, int samples,
                             const float *__restrict__ anchors, int number) {
     __shared__ float shares[THREADS];
@@ -62,7 +62,7 @@ __global__ void encode_boxes(const int64 *__restrict__ first_blocks, const Match
         if (best[box] == place) chosen = box;
     }
     if (!(most > e.criteria)) owner = -1;
-    // Each box gets the anchor that it overlaps most, even if another box overlaps that anchor more.
+    // Each box gets the anchor that overlaps it most, even if another box overlaps that anchor more.
     if (chosen >= 0) owner = chosen;
     float *target = reinterpret_cast<float *>(p.targets) + 4 * place;
     const float *box = owner < 0 ? anchor : boxes + 4 * int64(owner);

@@ -17,9 +17,9 @@ class _Matching(NamedTuple):
     """The descriptor of one sample.
 
     Attributes:
-        boxes, labels: left, top, right, bottom of each box, and its label.
-        targets, target_labels: the target and label of each anchor.
-        best: the anchor that overlaps each box most.
+        boxes, labels: addresses of the boxes (left, top, right, bottom) and of their labels.
+        targets, target_labels: addresses of the target and of the label of each anchor; outputs.
+        best: address of the index of the anchor that overlaps each box most, int32.
     """
 
     boxes: Pointer
@@ -31,7 +31,7 @@ class _Matching(NamedTuple):
 
 
 class _Encoding(NamedTuple):
-    """The values shared by all samples; see :func:`encode_boxes`."""
+    """The parameters that all samples share; see :func:`encode_boxes`."""
 
     means: Annotated[Sequence[float], Repeated(np.float32, 4)]
     deviations: Annotated[Sequence[float], Repeated(np.float32, 4)]
@@ -45,7 +45,7 @@ SOURCE = KernelSource(__file__, _Matching, _Encoding)
 
 @dataclass(slots=True)
 class Matching:
-    """One sample: float32 boxes and int32 labels, and the targets for each anchor. All are on the GPU."""
+    """One sample on the GPU: its boxes (float32) and their labels (int32), and outputs for each anchor's target and label."""
 
     boxes: Located
     labels: Located
@@ -64,10 +64,10 @@ def encode_boxes(
 
     Args:
         matchings: the samples.
-        anchors: float32 (n, 4) on the GPU.
-        criteria: the overlap above which an anchor is matched.
-        scale: multiplies boxes and anchors before offsets are computed.
-        offset: means and deviations that normalize the offsets from anchors; None: targets are the boxes, as centre and extents.
+        anchors: float32 of shape (n, 4), on the GPU.
+        criteria: the intersection over union above which an anchor is matched.
+        scale: the factor by which boxes and anchors are multiplied before offsets are computed.
+        offset: means and standard deviations that normalize the offsets from anchors; None: targets are boxes, as centre and extents.
     """
     counts = [matching.labels.size for matching in matchings]
     best = scratch([(count,) for count in counts], np.int32)

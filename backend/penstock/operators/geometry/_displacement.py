@@ -25,15 +25,15 @@ ARGUMENTS = (
     ),
 )
 
-# Added to coordinates relative to the first pixel's corner, to make them relative to its centre.
+# What to add to coordinates relative to the corner of the first pixel, to make them relative to the pixel's centre.
 TO_CENTRES = -0.5
 
 
 class DisplacementOperator(Operator[None, bool]):
-    """Base class of operators that take each output pixel from a displaced position of the input.
+    """Base class of operators that read each output pixel at a displaced position of the input.
 
     Attributes:
-        kind: the GPU kernel's type of displacement: ``Ball`` or ``Waves``.
+        kind: the type of displacement in the GPU kernel: ``Ball`` or ``Waves``.
     """
 
     kind: str
@@ -51,16 +51,16 @@ class DisplacementOperator(Operator[None, bool]):
 
     def infer(self, sample: Sample[None, bool]) -> tuple[int, ...]:
         mask = sample.tensor_argument("mask")
-        # Whether the sample is displaced: only a computed mask can prevent it.
+        # The plan says whether the sample is displaced; only a tensor argument can turn this off, as a constant has no effect.
         sample.plan = mask is None or bool(sample["mask"])
         return sample.shapes[0]
 
     def displace(self, source: np.ndarray, linear: bool, target: np.ndarray, fill: float) -> None:
-        """Write the displaced image to ``target``, on the CPU."""
+        """Displace an image on the CPU, and write the result to ``target``."""
         raise NotImplementedError
 
     def waves(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the displacement of each row in x and each column in y, for ``Waves``."""
+        """Return the displacement in x of each row, and that in y of each column; None if ``kind`` is not ``Waves``."""
         return None
 
     def compute(self, sample: Sample[None, bool]) -> None:

@@ -12,13 +12,13 @@ from penstock.kernels.cpu.simd import fused, load, rounded, store
 _CONSTANT, _REPLICATE, _REFLECT, _REFLECT_101, _WRAP = range(len(BORDERS))
 # The number of subpixel positions that the coarse mode distinguishes.
 _STEPS = 32
-# Pixels of a row that OpenCV computes at once.
+# Number of pixels of a row that OpenCV computes at once.
 _BLOCK = 16
 
 
 @kernel
 def _inside(index: int, size: int, border: int) -> int:
-    """Return the position in ``[0, size)`` of the value at ``index``; -1 for the constant beyond the border."""
+    """Return the position in ``[0, size)`` from which to read the value at ``index``; -1: it is the constant beyond the border."""
     if 0 <= index < size:
         return index
     if border == _CONSTANT:
@@ -27,7 +27,7 @@ def _inside(index: int, size: int, border: int) -> int:
         return 0 if index < 0 else size - 1
     if border == _WRAP:
         return index % size
-    # Mirroring has a period of twice the size, minus the two edges if they are not repeated.
+    # Mirroring repeats after twice the size, minus 2 if the edges are not repeated.
     period = 2 * size if border == _REFLECT else 2 * size - 2
     index = index % period
     return index if index < size else period - index - (1 if border == _REFLECT else 0)
@@ -37,7 +37,7 @@ def _inside(index: int, size: int, border: int) -> int:
 def _between(
     a: np.float32, b: np.float32, d: np.float32, e: np.float32, fx: np.float32, fy: np.float32, like: np.generic
 ) -> np.generic:
-    """Interpolate between four neighbours: two above and two below."""
+    """Interpolate between four neighbours: ``a`` and ``b`` above, ``d`` and ``e`` below."""
     top = a + (b - a) * fx
     low = d + (e - d) * fx
     return converted(top + (low - top) * fy, like)
@@ -57,8 +57,8 @@ def _cubic_weights(f: float, weights: np.ndarray) -> None:
 
 @njit(inline="always", **OPTIONS)
 def _input_position(sx: float, sy: float, w: float, i: int, xs: np.ndarray, ys: np.ndarray) -> None:
-    """Write the input coordinates of output pixel ``i``, from homogeneous ones; far outside if ``w`` is 0."""
-    # Selections instead of `min` and `max`, whose treatment of NaN prevents vectorization.
+    """Write the input coordinates of output pixel ``i``, computed from homogeneous coordinates; if ``w`` is 0, far outside."""
+    # Clamp by conditional expressions: `min` and `max` treat NaN in a way that prevents vectorization.
     far, zero = xs.dtype.type(1e9), xs.dtype.type(0)
     sx, sy = sx / w, sy / w
     sx = sx if sx < far else far
@@ -71,7 +71,7 @@ def _input_position(sx: float, sy: float, w: float, i: int, xs: np.ndarray, ys: 
 
 @njit(inline="always", **OPTIONS)
 def _positions(m: np.ndarray, y: int, coarse: bool, xs: np.ndarray, ys: np.ndarray) -> None:
-    """Write the input coordinates of the output pixels of row ``y``; far outside where the homography is undefined."""
+    """Write the input coordinates of the output pixels of row ``y``; far outside if the homography maps a pixel to infinity."""
     if coarse:
         for i in range(xs.size):
             w = m[2, 0] * i + m[2, 1] * y + m[2, 2]
@@ -79,7 +79,8 @@ def _positions(m: np.ndarray, y: int, coarse: bool, xs: np.ndarray, ys: np.ndarr
         for i in range(xs.size):
             xs[i], ys[i] = np.rint(xs[i] * _STEPS) / _STEPS, np.rint(ys[i] * _STEPS) / _STEPS
         return
-    # Ties depend on single precision: round where OpenCV does, which computes the last pixels of a row one by one.
+    # Rounding decides which of two equally near pixels is chosen, so round where OpenCV does: in whole blocks of a row, it adds the
+    # constant term before the fused multiply-add; for the last pixels, after it.
     row = np.float32(y)
     m00, m10, m20 = np.float32(m[0, 0]), np.float32(m[1, 0]), np.float32(m[2, 0])
     m02, m12, m22 = np.float32(m[0, 2]), np.float32(m[1, 2]), np.float32(m[2, 2])
@@ -97,7 +98,7 @@ def _positions(m: np.ndarray, y: int, coarse: bool, xs: np.ndarray, ys: np.ndarr
 
 @njit(inline="always", **OPTIONS)
 def _places(start: int, taps: int, size: int, border: int, places: np.ndarray) -> None:
-    """Write the positions of a pixel's taps along an axis; -1 for the constant beyond the border."""
+    """Write the positions of a pixel's taps along an axis; -1: the tap is the constant beyond the border."""
     for i in range(taps):
         places[i] = _inside(start + i, size, border)
 
@@ -147,11 +148,11 @@ def _linear(
     columns, rows = np.empty(2, np.int64), np.empty(2, np.int64)
     xs, ys = np.empty(target.shape[1], m.dtype), np.empty(target.shape[1], m.dtype)
     lefts, uppers = np.empty(xs.size, np.int32), np.empty(xs.size, np.int32)
-    # Flat, with unsigned positions: for signed ones, numba would handle negative indices.
+    # Use flat arrays and unsigned indices: for signed indices, numba adds code that handles negative ones.
     pixels, out = source.reshape(-1), target.reshape(-1)
     stride, row = np.uint64(channels), np.uint64(channels * width)
     place, spill = np.uint64(0), row + stride + np.uint64(4)
-    # Only a fill of 0 can be written without weighting: weighted sums of other values are rounded.
+    # Only a fill value of 0 can be written as it is: a weighted sum of any other value may be rounded to another one.
     is_plain, blank = not fill.any(), converted(np.float32(0), like)
     for y in range(target.shape[0]):
         _positions(m, y, coarse, xs, ys)
@@ -169,7 +170,7 @@ def _linear(
                     upper_left, lower_left = load(pixels, first, 4), load(pixels, first + row, 4)
                     top = upper_left + (load(pixels, first + stride, 4) - upper_left) * fx
                     low = lower_left + (load(pixels, first + row + stride, 4) - lower_left) * fx
-                    # Lanes beyond the channels spill into the next pixel, which is written afterwards.
+                    # Four lanes are written even if there are fewer channels; the next pixel then overwrites the rest.
                     store(out, place, rounded(top + (low - top) * fy, like))
                     place += stride
                     continue
@@ -201,7 +202,7 @@ def _cubic(
     wx, wy = np.empty(4, np.float32), np.empty(4, np.float32)
     columns, rows = np.empty(4, np.int64), np.empty(4, np.int64)
     xs, ys = np.empty(target.shape[1], m.dtype), np.empty(target.shape[1], m.dtype)
-    # Flat, with unsigned positions, as above.
+    # Use flat arrays and unsigned indices, as above.
     pixels, out = source.reshape(-1), target.reshape(-1)
     stride, row, four = np.uint64(channels), np.uint64(channels * width), np.uint64(4)
     place = np.uint64(0)
@@ -241,17 +242,17 @@ def warp_perspective(
     """Warp an image (H, W, C).
 
     Args:
-        source: contiguous.
-        matrix: 3x3, maps the centres of output pixels to input coordinates relative to the first pixel's centre.
-        taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
-        coarse: round subpixel positions to multiples of 1/32.
+        source: the image to warp, contiguous.
+        matrix: a 3x3 matrix that maps the centres of output pixels to input coordinates relative to the first pixel's centre.
+        taps: number of taps along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
+        coarse: whether to round subpixel positions to multiples of 1/32.
         border: one of ``BORDERS``.
         fill: the value of each channel beyond a constant border.
-        target: its dtype decides how results are rounded.
+        target: the output, of shape (h, w, C); its dtype decides how results are rounded.
     """
     _KERNELS[taps](
         source,
-        # The precision decides which pixel is nearest in a tie; this is OpenCV's.
+        # Use OpenCV's precision, which decides which of two equally near pixels is chosen.
         np.ascontiguousarray(matrix, np.float64 if coarse else np.float32),
         coarse,
         BORDERS.index(border),

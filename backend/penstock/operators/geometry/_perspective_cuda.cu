@@ -1,8 +1,8 @@
-// Warps images by a homography, as on the CPU (_perspective_cpu.py), operation for operation.
+// Warps images by a homography, with the same operations as on the CPU (_perspective_cpu.py) in the same order.
 
 #include "homography.cuh"
 
-// Prepares users' matrices: makes them relative to the first pixel's centre and inverts them, if necessary.
+// Prepares matrices from users: if necessary, makes them relative to the first pixel's centre, and inverts them.
 __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ matrices, int samples) {
     int sample = blockIdx.x * blockDim.x + threadIdx.x;
     if (sample >= samples) return;
@@ -11,7 +11,7 @@ __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ mat
     double *target = reinterpret_cast<double *>(p.target), m[9];
     for (int i = 0; i < 9; i++) m[i] = source[i];
     if (p.to_centres) {
-        // In single precision and this order, which decide ties.
+        // Single precision and this order decide which of two equally near pixels is chosen.
         for (int i = 0; i < 9; i += 3) m[i + 2] = float(m[i + 2]) + (0.5f * float(m[i]) + 0.5f * float(m[i + 1]));
         for (int i = 0; i < 6; i++) m[i] = float(m[i]) - 0.5f * float(m[6 + i % 3]);
     }
@@ -23,11 +23,11 @@ __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ mat
         }
     }
     for (int j = 0; j < 3; j++) determinant += m[3 * j] * minors[j];
-    // A matrix that cannot be inverted becomes 0, which puts all pixels outside the image.
+    // A matrix that cannot be inverted becomes 0, which maps all pixels to positions outside the image.
     for (int i = 0; i < 9; i++) target[i] = !p.inverted ? m[i] : determinant != 0.0 ? minors[i] / determinant : 0.0;
 }
 
-// Keys' cubic convolution, a = -0.75, at the fraction `f`.
+// Fills the weights of Keys' cubic convolution, a = -0.75, at the fraction `f`.
 __device__ inline void cubic_weights(float f, float *weights) {
     const double a = -0.75;
     for (int i = 0; i < 4; i++) {
@@ -36,7 +36,7 @@ __device__ inline void cubic_weights(float f, float *weights) {
     }
 }
 
-// Fills the weights of the taps along one axis; returns the position of the first.
+// Fills the weights of the taps along one axis; returns the position of the first tap.
 template <typename Real>
 __device__ inline int weights_at(int taps, Real at, float *weights) {
     if (taps == 1) {
@@ -54,7 +54,7 @@ __device__ inline int weights_at(int taps, Real at, float *weights) {
     return int(first);
 }
 
-// Where a pixel comes from: the first of its taps in each direction, and their weights.
+// The taps of a pixel: the position of the first tap along each axis, and the weights.
 struct Taps {
     int x, y;
     float wx[4], wy[4];
@@ -62,7 +62,7 @@ struct Taps {
 
 __device__ inline Taps taps_of(const Perspective &p, const double *m, int x, int y) {
     Taps taps;
-    // The precision decides which pixel is nearest in a tie; this is OpenCV's.
+    // Use OpenCV's precision, which decides which of two equally near pixels is chosen.
     if (p.coarse) {
         double sx, sy;
         position<double>(m, x, y, 0, sx, sy);
@@ -77,7 +77,7 @@ __device__ inline Taps taps_of(const Perspective &p, const double *m, int x, int
     return taps;
 }
 
-// Returns one channel of a pixel; `inside`: all taps are in the source.
+// Returns one channel of a pixel; `inside`: whether all taps are in the source.
 template <typename T>
 __device__ inline float interpolated(const Perspective &p, const Taps &taps, bool inside, const T *source, int channel) {
     int64 row = int64(p.width) * p.inner;

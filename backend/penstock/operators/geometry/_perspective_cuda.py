@@ -15,7 +15,7 @@ from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, cuda_type, records
 
 _MAX_FILLS = 4
-# Pixels per block.
+# Number of pixels per block.
 _BLOCK_PIXELS = 1024
 _NO_MATRIX = np.zeros(9)
 
@@ -25,9 +25,9 @@ class _Perspective(NamedTuple):
 
     Attributes:
         matrix_at: address of the prepared matrix; 0: use ``matrix``.
-        matrix: maps the centres of output pixels to input coordinates relative to the first pixel's centre.
-        pixels: the target's pixels.
-        fill: the value of each element of a pixel.
+        matrix: a matrix that maps the centres of output pixels to input coordinates relative to the first pixel's centre.
+        pixels: number of pixels of the target.
+        fill: the value of each element of a pixel beyond a constant border.
     """
 
     source: Pointer
@@ -47,7 +47,7 @@ class _Perspective(NamedTuple):
 
 
 class _Given(NamedTuple):
-    """A float32 matrix from the user, and how to prepare it."""
+    """The descriptor of a float32 matrix from the user, and of how to prepare it; see :func:`prepared_matrices`."""
 
     source: Pointer
     target: Pointer
@@ -64,11 +64,11 @@ class Perspective:
 
     Attributes:
         source, target: arrays on the GPU.
-        axis: the dimension of height; width is the next.
-        matrix: 3x3, from the centres of output pixels to input coordinates relative to the first pixel's centre; a host
-            array, or one of :func:`prepared_matrices`.
-        taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
-        coarse: round subpixel positions to multiples of 1/32.
+        axis: the dimension of height; the next one is width.
+        matrix: a 3x3 matrix that maps the centres of output pixels to input coordinates relative to the first pixel's
+            centre: a host array, or a result of :func:`prepared_matrices`.
+        taps: number of taps along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
+        coarse: whether to round subpixel positions to multiples of 1/32.
         fill: the value of each element of a pixel beyond a constant border.
     """
 
@@ -82,7 +82,7 @@ class Perspective:
 
 
 def warp_images(jobs: Sequence[Perspective], border: str) -> None:
-    """Fill all targets, which have the sources' data types, in one launch; ``border`` is one of ``BORDERS``."""
+    """Warp all images in one launch; targets have the data types of their sources. ``border``: one of ``BORDERS``."""
     located = [(job, locate(job.source), locate(job.target)) for job in jobs]
     located = [item for item in located if item[2].size]
     if not located:
@@ -120,14 +120,14 @@ def prepared_matrices(matrices: Sequence[OnGpu], to_centres: bool, inverted: boo
     """Prepare float32 matrices on the GPU for :class:`Perspective`, in one launch.
 
     Args:
-        matrices: 3x3.
-        to_centres: whether matrices are relative to the corner of the first pixel, rather than its centre.
-        inverted: whether matrices map input to output coordinates, and so have to be inverted.
+        matrices: 3x3 matrices on the GPU.
+        to_centres: whether matrices are relative to the first pixel's corner, and must be made relative to its centre.
+        inverted: whether matrices must be inverted, because they map input to output coordinates.
     """
     located = [locate(matrix) for matrix in matrices]
     prepared = scratch([(3, 3)] * len(located), np.float64)
     entries = [_Given(one.address, other.address, to_centres, inverted) for one, other in zip(located, prepared)]
-    # One thread for each matrix.
+    # A single grid has one thread for each matrix, so only the first descriptor gets blocks.
     counts = [blocks_for(len(located)), *[0] * (len(located) - 1)]
     launch(SOURCE.kernel("prepare"), records(_Given, entries), counts)
     return prepared

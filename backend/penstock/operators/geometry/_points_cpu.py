@@ -1,4 +1,4 @@
-"""Linear transforms of points."""
+"""Linear transforms of points on the CPU."""
 
 from __future__ import annotations
 

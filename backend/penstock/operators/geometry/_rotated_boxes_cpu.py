@@ -1,4 +1,4 @@
-"""Rotates bounding boxes in single precision, step by step like DALI: the last bit can decide whether a box is empty."""
+"""Rotating bounding boxes with each step in single precision as in DALI, because the last bit can decide whether a box is empty."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def rotate_boxes(
 ) -> int:
     """Rotate the boxes of each sample and drop those that leave the canvas; return the number of remaining boxes.
 
-    All floating point is float32.
+    All arrays of floating-point numbers are float32.
 
     Args:
         boxes: the boxes of all samples, of shape (n, 4).
         firsts: the row of each sample's first box, followed by n.
-        extents, canvases: width and height of each image, and of the rotated one.
+        extents, canvases: width and height of each image, and of each canvas (the rotated image), of shape (samples, 2).
         radians: the angle of each sample.
-        normalized: coordinates are fractions of the image's extents, and of the canvas.
-        with_sizes: a box is a corner and its extents, rather than two corners.
-        expansion: the fraction that is kept of the difference between the sizes of the enclosing and the original box.
-        threshold: the minimum fraction of a box that must be on the canvas.
-        rotated: like the boxes; output.
-        indices: int32, n of them; output: the indices of the remaining boxes, among those of their sample.
+        normalized: whether coordinates are fractions of the extents of the image and, in the output, of the canvas.
+        with_sizes: whether a box consists of a corner and its extents, rather than two corners.
+        expansion: how far boxes grow: 0: to the size of the original box, 1: to that of the box that encloses the rotated one.
+        threshold: boxes of which less than this fraction is on the canvas are dropped.
+        rotated: output: the remaining boxes, in the form of ``boxes``.
+        indices: output, int32 of shape (n,): the index of each remaining box among the boxes of its sample.
         counts: output: the number of remaining boxes of each sample.
     """
     found = 0
@@ -65,7 +65,7 @@ def rotate_boxes(
             whole = (right - left) * (bottom - top)
             left, right = _clipped(left, wide), _clipped(right, wide)
             top, bottom = _clipped(top, high), _clipped(bottom, high)
-            # The fraction of a box without area is NaN: it is dropped, too.
+            # For a box without area, the fraction is NaN: such a box is dropped, too.
             if not (right - left) * (bottom - top) / whole >= threshold:
                 continue
             if with_sizes:
@@ -95,7 +95,13 @@ def _clipped(value: np.float32, extent: np.float32) -> np.float32:
 def _enclosing(
     corners: np.ndarray, cosine: np.float32, sine: np.float32, middle_x: np.float32, middle_y: np.float32
 ) -> tuple[np.float32, np.float32, np.float32, np.float32]:
-    """Return left, top, right and bottom around a rotated box, from its first and last corner before the rotation."""
+    """Return left, top, right and bottom of the box that encloses a rotated box.
+
+    Args:
+        corners: two opposite corners of the box before the rotation, relative to the middle of the image.
+        cosine, sine: cosine and sine of the angle.
+        middle_x, middle_y: the middle of the canvas.
+    """
     left = top = np.float32(np.inf)
     right = bottom = np.float32(-np.inf)
     for corner in range(4):

@@ -46,7 +46,7 @@ SIZE = Argument(
     example=[20.0, 30.0],
 )
 
-# NumPy's type codes that DALI accepts for a tensor argument `size`: integers of 16 bits and more, and float32.
+# NumPy codes of the types that DALI accepts for a tensor argument `size`: integers of at least 16 bits, and float32.
 _SIZE_TYPES = np.typecodes["AllInteger"].replace("b", "").replace("B", "") + "f"
 
 
@@ -55,8 +55,8 @@ class WarpPlan:
     """How to warp one image.
 
     Attributes:
-        matrix: output to input coordinates, 2x3 or 3x4 in x, y(, z) order; None if it is on the GPU. With
-            ``reference='opencv'``: as passed to OpenCV.
+        matrix: a 2x3 or 3x4 matrix, in the order x, y(, z), that maps output to input coordinates; None if it is on the GPU.
+            With ``reference='opencv'``: the matrix that is passed to OpenCV.
         extents: the output's extents: (height, width) or (depth, height, width).
     """
 
@@ -69,7 +69,7 @@ class WarpPlans(PlanColumns[WarpPlan]):
     """How to warp many images; see :class:`WarpPlan`.
 
     Attributes:
-        matrices: an array of shape (samples, 2, 3) or (samples, 3, 4), or None.
+        matrices: an array of shape (samples, 2, 3) or (samples, 3, 4); None if the matrices are on the GPU.
         extents: int64 of shape (samples, 2) or (samples, 3).
     """
 
@@ -78,7 +78,7 @@ class WarpPlans(PlanColumns[WarpPlan]):
 
     @classmethod
     def of(cls, plans: Sequence[WarpPlan]) -> WarpPlans:
-        """Return the plans of one or more images of the same rank as columns."""
+        """Return the plans of images of the same rank, at least one, as columns."""
         matrices = [plan.matrix for plan in plans if plan.matrix is not None]
         return cls(np.stack(matrices) if matrices else None, np.array([plan.extents for plan in plans]))
 
@@ -91,10 +91,10 @@ class WarpPlans(PlanColumns[WarpPlan]):
 
 
 class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
-    """Base class of operators that map output to input coordinates by a matrix."""
+    """Base class of operators that map output to input coordinates with a matrix."""
 
     step_by_step = ("volumes",)
-    # Whether the matrices of plans map output to input coordinates.
+    # Whether the matrices that are passed to OpenCV map output to input coordinates.
     maps_backwards = True
 
     def setup(self) -> None:
@@ -140,7 +140,7 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
             raise RuntimeError(f"Cannot warp an empty image of shape {shapes[empty][0].tolist()}")
 
     def plan_warps(self, samples: Samples[None, WarpPlan, WarpPlans], extents: np.ndarray) -> WarpPlans:
-        """Return the warps of images of these extents: a row for each sample."""
+        """Return the plans for warping images; ``extents`` has a row for each sample."""
         raise NotImplementedError
 
     def wanted_extents(self, samples: Samples, count: int) -> np.ndarray | None:
@@ -150,7 +150,7 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
     @staticmethod
     def _wanted_extents(samples: Samples, count: int) -> np.ndarray | None:
         computed = samples.tensors("size")
-        # Unlike most float arguments, this one also accepts tensors of integers.
+        # Unlike most float arguments, this one accepts integers in tensors, too.
         if computed is not None and computed.dtype.char not in _SIZE_TYPES:
             raise TypeError(f'Unsupported argument type for "size": {computed.dtype}')
         sizes = samples.values("size") if computed is None else computed.reshape(len(samples), -1)
@@ -166,11 +166,11 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
         return np.maximum(whole.astype(np.int64), 1)
 
     def matrices(self, workspace: Workspace[None, WarpPlan]) -> Sequence[Any]:
-        """Return the matrix of each sample, as the GPU kernel takes it."""
+        """Return the matrix of each sample, in the form that the GPU kernel accepts."""
         return [sample.plan.matrix for sample in workspace.live]
 
     def _fill(self, workspace: Workspace) -> float | None:
-        """Return the fill value, clamped to the range of the output's type, and of the input's if pixels are blended with it."""
+        """Return the fill value, clamped to the output type's range and, if it is blended with pixels, also to the input type's."""
         fill, given = self.args["fill_value"], self.args["dtype"]
         if fill is None:
             return None
@@ -241,12 +241,12 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
 
 @dataclass(frozen=True)
 class Warping(Sampling):
-    """A warped image; any part of the output may depend on the whole input.
+    """Warps an image; any part of the output may depend on the whole input.
 
     Attributes:
-        matrix: output to input coordinates.
-        linear: interpolate between pixels.
-        fill: value outside the input, or None.
+        matrix: the matrix that maps output to input coordinates.
+        linear: whether to interpolate between pixels.
+        fill: value outside the input; None: the edge is repeated.
         shape_in, shape: the shapes of input and output.
     """
 

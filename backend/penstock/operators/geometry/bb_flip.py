@@ -59,7 +59,7 @@ class BbFlip(Operator[None, list[int]]):
     def compute(self, sample: Sample[None, list[int]]) -> None:
         source = np.ascontiguousarray(sample.inputs[0]).reshape(-1, 4)
         target = sample.outputs[0].reshape(-1, 4)
-        # As in DALI, extents become edges and then extents again: they are rounded twice, whether mirrored or not.
+        # As in DALI, extents are converted to edges and back, so that they are rounded twice, whether boxes are mirrored or not.
         starts, ends = source[:, :2], source[:, 2:]
         if not self.args["ltrb"]:
             ends = starts + ends

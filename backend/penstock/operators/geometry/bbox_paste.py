@@ -1,4 +1,4 @@
-"""`bbox_paste`: the boxes of an image pasted onto a larger canvas."""
+"""`bbox_paste`: moves the boxes of an image that is pasted onto a larger canvas."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class BBoxPaste(Operator):
         if first is None or workspace.failures or workspace.arguments:
             super().compute_samples(workspace, shapes)
             return
-        # The arguments are the same for all boxes of the batch.
+        # Arguments are constant, so all boxes of the batch are moved at once.
         boxes = np.concatenate([boxes.reshape(-1) for boxes in workspace.inputs[0].samples])
         self._move(first, boxes.reshape(-1, 4), workspace.outputs[0].contiguous_elements().reshape(-1, 4))
 
@@ -75,11 +75,11 @@ class BBoxPaste(Operator):
         self._move(sample, sample.inputs[0].reshape(-1, 4), sample.outputs[0].reshape(-1, 4))
 
     def _move(self, sample: Sample, boxes: np.ndarray, moved: np.ndarray) -> None:
-        """Move boxes by a sample's arguments."""
+        """Write ``boxes``, moved and scaled by a sample's arguments, to ``moved``."""
         ratio = np.float32(sample["ratio"])
         scale = 1 / ratio
         margin = np.array([sample["paste_x"], sample["paste_y"]], np.float32) * ((ratio - 1) / ratio)
-        # Boxes of the whole image end at 1, not beyond.
+        # Rounding must not move the end of a box of the whole image beyond 1.
         margin[scale + margin > 1] = 1 - scale
         while (scale + margin > 1).any():
             margin = np.where(scale + margin > 1, np.nextafter(margin, np.float32(-1)), margin)

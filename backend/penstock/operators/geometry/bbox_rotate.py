@@ -25,7 +25,7 @@ from penstock.schema import (
 from penstock.schema.example_data import boxes
 from penstock.schema.operator import Shape
 
-# The fraction that is kept of the difference between the sizes of the enclosing and the original box.
+# How far boxes grow: 0: to the size of the original box, 1: to that of the box that encloses the rotated one.
 _EXPANSION = {"expand": 1.0, "halfway": 0.5, "fixed": 0.0}
 
 
@@ -35,7 +35,7 @@ class BoxPlan:
 
     Attributes:
         boxes: the remaining boxes, in the output's format.
-        indices: the remaining boxes' indices.
+        indices: the index of each remaining box among the boxes of the input.
     """
 
     boxes: np.ndarray
@@ -47,8 +47,8 @@ class BoxPlans(PlanColumns[BoxPlan]):
     """The results for many samples.
 
     Attributes:
-        boxes, indices: see :class:`BoxPlan`; those of all samples, one after the other.
-        counts: how many boxes of each sample remain.
+        boxes, indices: as in :class:`BoxPlan`, for all samples, one after the other.
+        counts: the number of remaining boxes of each sample.
     """
 
     boxes: np.ndarray
@@ -182,7 +182,7 @@ class BBoxRotate(Operator[None, BoxPlan, BoxPlans]):
         return outputs, BoxPlans(rotated[:found], indices[:found], counts)
 
     def _geometry(self, samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return extents of images and of rotated images, and angles in radians, all float32."""
+        """Return width and height of each image, those of each rotated image, and angles in radians, all float32."""
         count = len(samples)
         angles, layout = samples.scalars("angle"), self.args["shape_layout"]
         shapes = _given(
@@ -197,7 +197,7 @@ class BBoxRotate(Operator[None, BoxPlan, BoxPlans]):
         return extents.astype(np.float32), canvases.astype(np.float32), np.ascontiguousarray(radians)
 
     def _canvases(self, samples: Samples, extents: np.ndarray, rotations: np.ndarray) -> np.ndarray:
-        """Return widths and heights of the rotated images."""
+        """Return width and height of each rotated image."""
         if self.args["keep_size"]:
             return extents
         if not samples.given("size"):
@@ -224,7 +224,7 @@ class BBoxRotate(Operator[None, BoxPlan, BoxPlans]):
 
 
 def _given(samples: Samples, name: str, types: Sequence[str]) -> np.ndarray:
-    """Return an argument: a row for each sample, or one for all. If computed, it must have one of these types."""
+    """Return an argument's values in rows: one for each sample, or one for all; raise TypeError if a tensor is not of ``types``."""
     computed = samples.tensors(name)
     if computed is None:
         return samples.values(name)
@@ -234,7 +234,7 @@ def _given(samples: Samples, name: str, types: Sequence[str]) -> np.ndarray:
 
 
 def _label_shapes(boxes: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the shapes of the remaining labels; raise RuntimeError unless there was one for each box."""
+    """Return the shapes of the remaining labels; raise RuntimeError unless the input has a label for each box."""
     for (count, _), shape in zip(boxes.tolist(), labels.tolist()):
         if shape not in ([count], [count, 1]):
             raise RuntimeError(f"Labels must be of shape ({count},) or ({count}, 1), got {shape}")

@@ -16,10 +16,10 @@ from penstock.schema.example_data import boxes, fixed_arrays
 class BoxEncoder(Operator):
     """Matches boxes to anchors (default boxes) and returns each anchor's target box and label.
 
-    An anchor is matched to the box it overlaps most, if the intersection over union is above ``criteria``; and each box
-    is matched to the anchor it overlaps most. Boxes are returned as x and y of the centre, width, height; unmatched
-    anchors return themselves and label 0 (background). With ``offset``, differences from the anchor are returned
-    instead, and zeros for unmatched anchors. The method is SSD's (Liu et al., 2016).
+    An anchor is matched to the box that it overlaps most, if the intersection over union is above ``criteria``; in addition,
+    each box is matched to the anchor that it overlaps most. Target boxes are returned as x and y of the centre, width,
+    height; for an unmatched anchor, the anchor itself and label 0 (background) are returned. With ``offset``, offsets from
+    the anchor are returned instead of boxes, and zeros for unmatched anchors. The method is that of SSD (Liu et al., 2016).
 
     >>> boxes, labels = fn.box_encoder(boxes, labels, anchors=anchors, offset=True, scale=300.0)
     """
@@ -70,7 +70,7 @@ class BoxEncoder(Operator):
         self.anchors = np.array(anchors, np.float32).reshape(-1, 4)
         self.columns, self.centres = np.ascontiguousarray(self.anchors.T), to_centres(self.anchors)
         self.means, self.stds = np.array(means, np.float32), np.array(stds, np.float32)
-        # The anchors on the GPU, uploaded on first use.
+        # The anchors on the GPU; they are uploaded when they are first needed.
         self.uploaded: Any = None
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

@@ -61,7 +61,7 @@ class CoordFlip(Operator[None, tuple[np.ndarray, np.ndarray]]):
             column = layout.find(name)
             if column < 0:
                 raise RuntimeError(f'Dimension "{name}" not found in the layout "{layout}"')
-            # Read even where it is not needed, so that a wrong one is reported.
+            # Read the argument even if it is not needed, so that a wrong value is reported.
             center = sample[f"center_{name}"]
             if sample[f"flip_{name}"] and column < shape[1]:
                 sign[column], offset[column] = -1, 2 * center
@@ -75,7 +75,7 @@ class CoordFlip(Operator[None, tuple[np.ndarray, np.ndarray]]):
         if first is None or workspace.failures or workspace.arguments:
             super().compute_samples(workspace, shapes)
             return
-        # All points have the same number of coordinates, and the arguments are constant: one sign and offset applies to all.
+        # All points have the same number of coordinates, and arguments are constant, so the first plan applies to all points.
         (sign, offset), points = first.plan, np.concatenate(workspace.inputs[0].samples)
         np.add(points * sign, offset, out=workspace.outputs[0].contiguous_elements().reshape(points.shape))
 

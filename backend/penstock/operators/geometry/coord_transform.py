@@ -25,7 +25,7 @@ _MAX_COORDINATES = 6
 
 @register_operator
 class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
-    """Computes ``M x + T`` for each point x; the input's innermost dimension holds the points' coordinates."""
+    """Computes ``M x + T`` for each point x; the input's innermost dimension contains the coordinates of a point."""
 
     schema = Schema(
         name="CoordTransform",
@@ -105,13 +105,13 @@ class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
         if len(shape) < 2:
             raise RuntimeError(f"Points must have at least 2 dimensions, got shape {list(shape)}")
         if not sample.workspace.state:
-            # A batch without points has no coordinates either.
+            # In a batch without points, results have no coordinates.
             return (*shape[:-1], 0)
         sample.plan = self._map(sample, shape[-1])
         return (*shape[:-1], len(sample.plan[0]))
 
     def _map(self, sample: Sample[bool, tuple[np.ndarray, np.ndarray]], count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return M and T for points of ``count`` coordinates; computed once if they are constant."""
+        """Return M and T for points of ``count`` coordinates; they are cached if they are constant."""
         if count in self._maps:
             return self._maps[count]
         matrix, translation = map(np.ascontiguousarray, self._map_of(sample, count))
@@ -147,23 +147,23 @@ class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
         if not all(fits(sample.plan[0]) for sample in samples):
             super().compute_batch(workspace)
             return
-        # The kernel takes points as pixels, and their coordinates as channels.
+        # Points are passed to a kernel for pixels, with coordinates as channels.
         points, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         transform_colours([(point, *sample.plan, target) for point, sample, target in zip(points, samples, targets)])
 
 
 def _check_dimensions(rows: int, columns: int) -> None:
-    """Raise RuntimeError for points with too many coordinates."""
+    """Raise RuntimeError if a matrix of this shape has too many coordinates of input points or output points."""
     for name, count in (("input", columns), ("output", rows)):
         if count > _MAX_COORDINATES:
             raise RuntimeError(f"Unsupported {name} point dimensionality: {count}; at most {_MAX_COORDINATES}")
 
 
 def _matrix(sample: Sample[bool, tuple[np.ndarray, np.ndarray]], name: str, columns: int) -> np.ndarray:
-    """Return the matrix, or scalar, of an argument."""
+    """Return an argument's matrix, float32 with ``columns`` columns, or its scalar, float32."""
     argument = sample.tensor_argument(name)
     if argument is not None:
-        # Checks the argument's type.
+        # Reading the argument checks its type.
         sample[name]
         if argument.ndim not in (0, 2) or (argument.ndim == 2 and argument.shape[1] != columns):
             raise RuntimeError(

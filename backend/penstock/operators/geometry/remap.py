@@ -1,4 +1,4 @@
-"""`experimental.remap`: takes pixels from the positions in two maps."""
+"""`experimental.remap`: reads each pixel at the position that two maps contain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock.schema.example_data import Example, MakeSamples, fixed_arrays, pho
 
 
 def _waves(axis: int) -> MakeSamples:
-    """Return maps of a photograph's size that move rows or columns back and forth like waves."""
+    """Return the map for one axis, of a photograph's size; the maps of both axes displace pixels in waves."""
     places = np.indices((160, 240), np.float32)
     return fixed_arrays(places[axis] + 6 * np.sin(places[1 - axis] / 12), layout="HW")
 
@@ -89,7 +89,7 @@ class Remap(Operator):
         return (*mapx[:2], image[2])
 
     def _shift(self) -> float:
-        """Return the shift from the maps' origin to the centres of pixels."""
+        """Return what to add to the maps' coordinates to make them relative to the centre of the first pixel."""
         return -0.5 if self.args["pixel_origin"] == "corner" else 0.0
 
     def compute(self, sample: Sample) -> None:

@@ -133,7 +133,7 @@ class Rotate(WarpingOperator):
     def align_frames(
         self, workspace: Workspace[None, WarpPlan, WarpPlans], shapes: list[list[Shape]], lengths: Sequence[int]
     ) -> list[list[Shape]]:
-        """Give the frames of a sequence one canvas, if its size follows from their angles."""
+        """Give all frames of a sequence a canvas of the same size, if the sizes of canvases follow from angles."""
         if self.args["keep_size"] or self.given("size"):
             return shapes
         start = 0
@@ -153,7 +153,7 @@ class Rotate(WarpingOperator):
     def _share_canvas(
         self, samples: Samples[None, WarpPlan, WarpPlans], frames: Sequence[Sample[None, WarpPlan]]
     ) -> None:
-        """Give the frames the largest extents that any of them needs, with the parity that most of them have."""
+        """Give all frames the largest extents that any frame needs, made even or odd as the extents of most frames are."""
         sizes_in = np.ascontiguousarray(samples.shapes()[:, -2::-1])
         rotations = self._rotations(samples, sizes_in.shape[1])
         enclosing, canvases = rotated_canvases(sizes_in, rotations)
@@ -170,7 +170,7 @@ class Rotate(WarpingOperator):
 
 
 def _axes(samples: Samples) -> np.ndarray:
-    """Return the axes of rotation, in rows."""
+    """Return the axes of rotation in rows: one for each sample, or one for all."""
     if not samples.given("axis"):
         raise RuntimeError("Argument `axis` is required to rotate volumes")
     axes = samples.values("axis")

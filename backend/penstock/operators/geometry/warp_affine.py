@@ -115,8 +115,10 @@ class WarpAffine(WarpingOperator):
         return WarpPlans(matrices, extents if wanted is None else np.broadcast_to(wanted, extents.shape))
 
     def _matrices(self, samples: Samples, rank: int) -> np.ndarray | None:
-        """Return the matrices from output to input coordinates: one for each sample, or one for all; None if they are on the
-        GPU."""
+        """Return matrices that map output to input coordinates, or those to pass to OpenCV; None if they are on the GPU.
+
+        There is one matrix for each sample, or one for all.
+        """
         matrices = self._given_matrices(samples, rank)
         if matrices is not None and self.follows_opencv:
             # OpenCV inverts the matrices itself.
@@ -126,7 +128,7 @@ class WarpAffine(WarpingOperator):
         return np.array([inverted(matrix) for matrix in matrices])
 
     def _given_matrices(self, samples: Samples, rank: int) -> np.ndarray | None:
-        """Return the matrices from the user; None if they are on the GPU."""
+        """Return the matrices that the user passed; None if they are on the GPU."""
         if len(samples.workspace.inputs) > 1:
             return _matrices_of_input(samples, rank)
         if not samples.given("matrix"):

@@ -35,10 +35,10 @@ class PerspectivePlan:
     """How to warp one image.
 
     Attributes:
-        matrix: 3x3, from the centres of output pixels to input coordinates relative to the first pixel's centre; None
-            if it is on the GPU. With ``reference='opencv'``: as passed to OpenCV.
-        taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
-        coarse: round subpixel positions to multiples of 1/32.
+        matrix: a 3x3 matrix that maps the centres of output pixels to input coordinates relative to the first pixel's
+            centre; None if it is on the GPU. With ``reference='opencv'``: the matrix that is passed to OpenCV.
+        taps: number of taps along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
+        coarse: whether to round subpixel positions to multiples of 1/32.
         fill: the value of each channel outside the image.
     """
 
@@ -138,7 +138,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         self._follows_opencv = follows_opencv(self)
         if self._follows_opencv and self.given("pixel_origin") and self._from_corner():
             raise ValueError("`pixel_origin`: with `reference='opencv'`, it is `center`")
-        # Plans also depend on matrices that are inputs, not only on shapes.
+        # If matrices are an input, plans depend on them, not only on shapes.
         self.plans_by_shape = self.given("matrix")
 
     def describe(self, workspace: Workspace[str, PerspectivePlan]) -> list[OutputSpec]:
@@ -164,7 +164,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         if 0 in shape:
             raise RuntimeError(f"Cannot warp an empty image of shape {shape}")
         taps = _TAPS[self.args["interp_type"]]
-        # OpenCV, whose results are reproduced here, rounds positions in these cases; in all others it interpolates exactly.
+        # Results must equal OpenCV's, which rounds positions in these cases, and interpolates exactly in all others.
         coarse = taps == 2 and (sample.workspace.inputs[0].dtype == INT16 or (layout.endswith("C") and channels == 2))
         sample.plan = PerspectivePlan(self._matrix(sample), taps, coarse, self._fill(layout, channels))
         self._set_size(sample, layout, shape)
@@ -176,7 +176,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
 
     @staticmethod
     def _set_size(sample: Sample[str, PerspectivePlan], layout: str, shape: list[int]) -> None:
-        """Change the shape to that of the output."""
+        """Change ``shape`` from the input's shape to the output's."""
         computed = sample.tensor_argument("size")
         if sample["size"] or computed is not None:
             size = sample["size"]
@@ -186,7 +186,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
                 shape[layout.index(letter)] = max(round_half_away(extent), 1)
 
     def _check_reflections(self, matrix: np.ndarray, size_in: list[int], size_out: list[int]) -> None:
-        """Raise ValueError if a corner of the output lies too far beyond the border, or the horizon crosses the output."""
+        """Raise ValueError if a corner of the output maps too far beyond the input's border, or the horizon crosses the output."""
         if not self.args["inverse_map"]:
             matrix = np.linalg.inv(matrix) if np.linalg.det(matrix) else np.zeros((3, 3))
         corners = np.array([(x, y, 1) for x in (0, size_out[0] - 1) for y in (0, size_out[1] - 1)]) @ matrix.T
@@ -202,7 +202,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
             )
 
     def _matrix(self, sample: Sample[str, PerspectivePlan]) -> np.ndarray | None:
-        """Return the matrix from output to input pixel centres; None if it is on the GPU."""
+        """Return the matrix of :class:`PerspectivePlan`; None if it is on the GPU."""
         matrix_argument = self._given_matrix(sample)
         if matrix_argument is None:
             return None
@@ -210,14 +210,14 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         if self._follows_opencv:
             return matrix
         if self._from_corner():
-            # In single precision and this order, which decide ties.
+            # Single precision and this order decide which of two equally near pixels is chosen.
             half = np.float32(0.5)
             matrix[:, 2] += matrix[:, 0] * half + matrix[:, 1] * half
             matrix[:2] -= matrix[2] * half
         matrix = matrix.astype(np.float64)
         if self.args["inverse_map"]:
             return matrix
-        # A singular homography gives empty output.
+        # If the homography is singular, use a matrix that maps all pixels outside the image.
         return np.linalg.inv(matrix) if np.linalg.det(matrix) else np.zeros((3, 3))
 
     def _from_corner(self) -> bool:
@@ -289,7 +289,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         jobs = []
         for sample, source, target, matrix in zip(samples, sources, targets, matrices):
             plan = sample.plan
-            # With channels first, all planes share the fill value.
+            # With channels first, the kernel warps planes, which all have the same fill value.
             fill = plan.fill[:1] if axis else plan.fill
             jobs.append(Perspective(source, target, axis, matrix, plan.taps, plan.coarse, fill))
         warp_images(jobs, self.args["border_mode"])

@@ -11,7 +11,7 @@ from penstock.operators.geometry._displacement import ARGUMENTS, INPUTS, TO_CENT
 from penstock.schema import Argument, Schema, register_operator
 from penstock.schema.example_data import on_photo
 
-# One wavelength in 128 pixels.
+# The frequency of a wave with a length of 128 pixels.
 _FREQUENCY = 2 * math.pi / 128
 
 
@@ -56,7 +56,7 @@ class Water(DisplacementOperator):
 
 
 def _displacements(height: int, width: int, wave_x: _Wave, wave_y: _Wave) -> tuple[np.ndarray, np.ndarray]:
-    """Return the displacement of each row in x and each column in y, in float32."""
+    """Return the displacement in x of each row, and that in y of each column, float32."""
     x, y = np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32)
     across = np.float32(wave_x.amplitude) * np.sin(np.float32(wave_x.frequency) * y + np.float32(wave_x.phase))
     down = np.float32(wave_y.amplitude) * np.cos(np.float32(wave_y.frequency) * x + np.float32(wave_y.phase))

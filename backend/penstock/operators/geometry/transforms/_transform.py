@@ -11,7 +11,7 @@ from penstock.kernels.geometry import composed
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Workspace
 from penstock.schema.example_data import random_arrays
 
-# The dimensions of a matrix have no names.
+# A layout of two unnamed dimensions.
 LAYOUT = "**"
 _MAX_DIMENSIONS = 6
 
@@ -46,7 +46,7 @@ def check_matrices(workspace: Workspace) -> None:
 
 
 class MatrixOperator(Operator[None, np.ndarray]):
-    """Base class of operators that return affine matrices; sequences of them if an argument has a value per frame."""
+    """Base class of operators that return affine matrices, or sequences of matrices if an argument has a value per frame."""
 
     def _has_frames(self, workspace: Workspace) -> bool:
         batches = (*workspace.inputs, *workspace.arguments.values())
@@ -58,7 +58,7 @@ class MatrixOperator(Operator[None, np.ndarray]):
 
 
 class TransformOperator(MatrixOperator):
-    """Base class of operators that make an affine matrix from their arguments, and combine it with the input's."""
+    """Base class of operators that make an affine matrix from their arguments, and combine it with the input, if there is one."""
 
     def matrix(self, sample: Sample[None, np.ndarray]) -> np.ndarray:
         """Return the operator's matrix [M|t], float32."""
@@ -87,11 +87,11 @@ class TransformOperator(MatrixOperator):
 def vector(
     sample: Sample[None, np.ndarray], name: str, count: int | None = None, all_given: bool = False
 ) -> np.ndarray | None:
-    """Return the values of an argument, a single one repeated ``count`` times; None if it is absent.
+    """Return an argument's values, float32; a single value is repeated ``count`` times. Return None if the argument is absent.
 
     Raises:
-        RuntimeError: there are neither one nor ``count`` values; with ``all_given``, a vector computed in the graph has
-            only one.
+        RuntimeError: there are neither one nor ``count`` values; or, with ``all_given``, a tensor argument is a vector of
+            one value.
     """
     if not sample.given(name):
         return None

@@ -16,7 +16,7 @@ from penstock.schema.operator import Shape
 
 @register_operator
 class Combine(MatrixOperator):
-    """The affine matrix that applies the inputs in their order."""
+    """The affine matrix that applies the transforms of all inputs in the order of the inputs."""
 
     schema = Schema(
         name="transforms__Combine",

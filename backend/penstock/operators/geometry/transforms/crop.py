@@ -54,7 +54,7 @@ class Crop(TransformOperator):
         if self.args["absolute"]:
             from_start, from_end = np.minimum(from_start, from_end), np.maximum(from_start, from_end)
             to_start, to_end = np.minimum(to_start, to_end), np.maximum(to_start, to_end)
-        # Infinite for an empty range, as in DALI.
+        # As in DALI, the scale of an empty range is infinite.
         with np.errstate(divide="ignore", invalid="ignore"):
             scale = (to_end - to_start) / (from_end - from_start)
             return np.column_stack([np.diag(scale), to_start - scale * from_start])

@@ -12,7 +12,7 @@ from penstock.schema.example_data import Example
 
 @register_operator
 class Rotation(TransformOperator):
-    """The affine matrix of a rotation; in three dimensions with an axis, otherwise in two."""
+    """The affine matrix of a rotation: in three dimensions if there is an axis, otherwise in two."""
 
     schema = Schema(
         name="transforms__Rotation",
@@ -50,6 +50,6 @@ class Rotation(TransformOperator):
         axis = vector(sample, "axis", 3, all_given=True)
         if axis is None:
             return affine(rotation_2d(sample["angle"]), vector(sample, "center", 2, all_given=True))
-        # `rotation_3d` maps output to input.
+        # `rotation_3d` maps output to input coordinates, so transpose (invert) it.
         with np.errstate(invalid="ignore"):
             return affine(rotation_3d(sample["angle"], axis).T, vector(sample, "center", 3, all_given=True))
