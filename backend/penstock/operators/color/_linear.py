@@ -23,7 +23,7 @@ DTYPE = Argument("dtype", "DALIDataType", None, "Type of the output; by default 
 
 
 LinearMap = tuple[np.ndarray, np.ndarray]
-"""A matrix, float64, and an offset; a 1x1 matrix is a factor for all channels."""
+"""A matrix and an offset, both float64; a 1x1 matrix is a factor for all channels."""
 
 
 @dataclass(eq=False)
@@ -46,7 +46,7 @@ class LinearMaps(PlanColumns[LinearMap]):
 
 
 class LinearColourOperator(PointwiseOperator[None, LinearMap, LinearMaps]):
-    """Base class of operators whose output pixels are linear in the input pixels."""
+    """Base class of operators whose output pixels are a matrix times the input pixels, plus an offset."""
 
     described_by_kind = True
     launches = True
@@ -66,7 +66,7 @@ class LinearColourOperator(PointwiseOperator[None, LinearMap, LinearMaps]):
         return [OutputSpec(dtype, layout, batch.ndim())]
 
     def infer_batch(self, samples: Samples[None, LinearMap, LinearMaps]) -> tuple[np.ndarray, LinearMaps]:
-        # Infinite factors give infinite values or NaN.
+        # Do not warn: infinite factors may give infinite values or NaN.
         with np.errstate(over="ignore", invalid="ignore"):
             matrices, offsets = self.linear_maps(samples)
         count = len(samples)
@@ -130,7 +130,7 @@ class ColourMatrixOperator(LinearColourOperator):
 
     def infer_batch(self, samples: Samples[None, LinearMap, LinearMaps]) -> tuple[np.ndarray, LinearMaps]:
         shapes = samples.shapes()
-        # Empty images need no check.
+        # Empty images may have any number of channels.
         wrong = (shapes[:, -1] != 3) & shapes[:, :-1].all(axis=1)
         if wrong.any():
             shape = shapes[wrong][0].tolist()

@@ -32,12 +32,15 @@ _CENTER = Argument(
 
 
 class _BrightnessContrast(LinearColourOperator):
-    """Base class: computes ``shift * range + brightness * (center + contrast * (x - center))``; ``range`` is the output type's."""
+    """Base class of operators that compute ``shift * range + brightness * (center + contrast * (x - center))``.
+
+    ``range`` is the full range of the output's type.
+    """
 
     def linear_maps(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
         dtype_in = samples.workspace.inputs[0].dtype
         dtype_out = dtype_in if self.args["dtype"] is None else self.args["dtype"]
-        # In single precision, like DALI.
+        # Compute in single precision, like DALI.
         brightness = self._values(samples, "brightness", 1.0)
         contrast = self._values(samples, "contrast", 1.0)
         centre = np.float32(half_range(dtype_in))

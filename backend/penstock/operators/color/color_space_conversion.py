@@ -90,7 +90,7 @@ class ColorSpaceConversion(Operator):
         if self.args["output_type"] == GRAY and self.args["image_type"] != YCbCr:
             to_grey(source, COARSE_LUMA if self.args["image_type"] == RGB else COARSE_LUMA[::-1], target)
         elif self.args["image_type"] == BGR and self.args["output_type"] == YCbCr:
-            # Red is weighted first, as in DALI.
+            # The order of channels is reversed, so that red is weighted first, as in DALI.
             transform(np.ascontiguousarray(source[..., ::-1]), self.matrix[:, ::-1], self.offset, target)
         elif self.matrix.shape[1] == 3:
             transform(source, self.matrix, self.offset, target)
