@@ -1,4 +1,4 @@
-"""Connected components of label maps."""
+"""Finding the connected components of label maps."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from penstock.kernels.cpu.options import njit
 
 @njit(nogil=True)
 def _boxes(labels: np.ndarray, left: np.ndarray, shape: np.ndarray) -> np.ndarray:
-    """Return the bounding boxes of the components among the elements marked in ``left``, which is cleared in the process."""
-    # Copied by loops: a slice assignment, with its error message, takes longer to compile than everything else.
+    """Return the bounding boxes of the components among the elements marked in ``left``, and clear these marks."""
+    # Copy with loops: a slice assignment, because of its error message, takes longer to compile than everything else.
     ndim = shape.size
     strides = np.ones(ndim, np.int64)
     for axis in range(ndim - 2, -1, -1):
@@ -57,14 +57,13 @@ def _boxes(labels: np.ndarray, left: np.ndarray, shape: np.ndarray) -> np.ndarra
 
 
 def component_boxes(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Return bounding boxes of the connected components of equal labels, int64 of shape (components, 2 * ndim): starts,
-    then ends.
+    """Return the bounding boxes of connected components, int64 of shape (components, 2 * ndim): starts, then ends.
 
-    Elements are connected if they share a face. Components are in the order of their first elements.
+    Elements are connected if they have the same label and share a face. Components are in the order of their first elements.
 
     Args:
-        labels: integers of any shape.
-        wanted: a mask of the same shape: the elements among which to look for components.
+        labels: an array of integers of any shape.
+        wanted: a mask of the same shape, which marks the elements that may belong to components.
     """
     flat = np.ascontiguousarray(labels).reshape(-1)
     return _boxes(flat, wanted.reshape(-1).copy(), np.array(labels.shape, np.int64))

@@ -16,7 +16,7 @@ from penstock.schema.random_operator import RandomOperator
 
 @register_operator
 class RandomMaskPixel(RandomOperator):
-    """The indices of an element drawn from the whole mask or its foreground.
+    """The indices of an element drawn at random from the whole mask or, with `foreground`, from its foreground.
 
     If there is no foreground, the element is drawn from the whole mask.
 
@@ -56,7 +56,7 @@ class RandomMaskPixel(RandomOperator):
         if 0 in sample.shapes[0]:
             raise RuntimeError(f"Cannot draw an element of an empty mask of shape {list(sample.shapes[0])}")
         for name in ("foreground", "threshold", "value"):
-            sample[name]  # Checked even if the foreground is not requested.
+            sample[name]  # Read all arguments, so that they are checked even if the foreground is not requested.
         return (len(sample.shapes[0]),)
 
     def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:

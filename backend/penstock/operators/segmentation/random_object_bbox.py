@@ -150,7 +150,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
     def _classes(
         self, sample: Sample[None, tuple[tuple[int, list[int] | None, list[float] | None], np.ndarray]]
     ) -> tuple[int, list[int] | None, list[float] | None]:
-        """Return the background, the classes (None: all that occur) and their weights (None: equal)."""
+        """Return the background label, the classes (None: all that occur) and their weights (None: all are equal)."""
         classes, weights, background = sample["classes"], sample["class_weights"], sample["background"]
         if classes is not None and weights is not None and len(classes) != len(weights):
             raise RuntimeError(
@@ -186,7 +186,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
     def _drawn(
         self, sample: Sample[None, tuple[tuple[int, list[int] | None, list[float] | None], np.ndarray]]
     ) -> tuple[int, np.ndarray]:
-        """Return the class and the box of a random object; if none is drawn, the background and the box of the whole map."""
+        """Return the class and the box of a random object, or, if no object is drawn, the background and the whole map's box."""
         labels, draws = sample.inputs[0], philox(self.stream(sample))
         (background, classes, weights), threshold = sample.plan
         whole = background, np.array([0] * labels.ndim + list(labels.shape))
@@ -207,7 +207,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
         return whole
 
     def _objects(self, labels: np.ndarray, wanted: np.ndarray, threshold: np.ndarray) -> np.ndarray:
-        """Return the boxes of the wanted elements' objects that reach ``threshold``: all, or the ``k_largest`` largest."""
+        """Return the boxes of objects among the wanted elements: all that reach ``threshold``, or only the ``k_largest`` largest."""
         from penstock.operators.segmentation._components_cpu import component_boxes
 
         boxes = component_boxes(labels, wanted)
@@ -221,7 +221,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
 def _candidates(
     labels: np.ndarray, background: int, classes: Sequence[int] | None, weights: Sequence[float] | None
 ) -> list[tuple[int, float]]:
-    """Return the classes that occur, with their weights."""
+    """Return pairs of a class that occurs in ``labels`` and its weight."""
     present = np.unique(labels).tolist()
     if classes is None:
         return [(int(label), 1.0) for label in present if label != background]
@@ -235,7 +235,7 @@ def _fraction(draws: Iterator[int]) -> float:
 
 
 def _weighted(weights: Sequence[float], draws: Iterator[int]) -> int | None:
-    """Return an index drawn with probabilities proportional to ``weights``; None if they are all 0."""
+    """Return an index drawn with probabilities proportional to ``weights``; None if all weights are 0."""
     sums = list(itertools.accumulate(weights))
     if not sums[-1] > 0:
         return None
@@ -243,7 +243,7 @@ def _weighted(weights: Sequence[float], draws: Iterator[int]) -> int | None:
 
 
 def _below(classes: list[int]) -> int:
-    """Return the lowest class minus 1, wrapped to int32, or the next lower number that is not a class."""
+    """Return a label that is not a class: the lowest class minus 1, wrapped around to int32, or the next lower free number."""
     label = min(classes) - 1
     if label < -(2**31):
         label += 2**32

@@ -1,4 +1,4 @@
-"""`segmentation.select_masks`: the polygons of selected masks, with only the vertices they use."""
+"""`segmentation.select_masks`: the polygons of selected masks, with only the vertices that these polygons use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.schema.operator import Shape
 
 @register_operator
 class SelectMasks(Operator[None, list[tuple[int, int, int]]]):
-    """Keeps the polygons of the listed masks, in the order of the list; if a mask has several polygons, the last one.
+    """Keeps the polygons of the listed masks, in the order of the list; if a mask has several polygons, only the last one.
 
     >>> polygons, vertices = fn.segmentation.select_masks(mask_ids, polygons, vertices)
     """
@@ -85,7 +85,7 @@ class SelectMasks(Operator[None, list[tuple[int, int, int]]]):
             kept[first:stop] = vertices[start:end]
 
     def _polygons(self, ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-        """Return each selected mask and its range of the selected vertices: the first, and the one past the last."""
+        """Return, for each selected mask, its number and the start and end of its vertices among the selected vertices."""
         rows, filled = [], 0
         for index, (mask, start, end) in enumerate(ranges):
             rows.append((index if self.args["reindex_masks"] else mask, filled, filled + end - start))
@@ -94,7 +94,7 @@ class SelectMasks(Operator[None, list[tuple[int, int, int]]]):
 
 
 def _checked_range(mask: int, ranges: dict[int, tuple[int, int]], vertices: int) -> tuple[int, int]:
-    """Return the first vertex of a mask, and the one after its last."""
+    """Return start and end of a mask's vertices; raise RuntimeError if there is no such mask, or a vertex does not exist."""
     if mask not in ranges:
         raise RuntimeError(f"Selected mask_id {mask} is not present in the input.")
     start, end = ranges[mask]
