@@ -19,7 +19,7 @@ def _count_frames(arguments: dict[str, Any]) -> int:
 
 @register_operator
 class ElementExtract(Operator):
-    """Output i is frame ``element_map[i]`` of each sequence; without a copy.
+    """Output i is frame ``element_map[i]`` of each sequence; frames are not copied.
 
     >>> first, third = fn.element_extract(sequences, element_map=[0, 2])
     """
@@ -70,6 +70,6 @@ class ElementExtract(Operator):
     @staticmethod
     def _frames(workspace: Workspace, index: int) -> TensorList:
         batch = workspace.inputs[0]
-        # A failed sample yields an empty frame.
+        # A sample with too few frames has failed, and gets an empty frame.
         frames = [sample[index] if index < len(sample) else sample.reshape(-1)[:0] for sample in batch.samples]
         return type(batch).of_samples(frames, batch.layout()[1:], batch.dtype, batch.ndim() - 1)

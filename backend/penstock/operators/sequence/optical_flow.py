@@ -1,4 +1,4 @@
-"""`optical_flow`: motion between frames, by the GPU's optical flow engine. Does not run here."""
+"""`optical_flow`: motion between frames, computed by the GPU's optical flow engine. Declared, but it cannot run."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class SequenceRearrange(Operator[None, np.ndarray]):
             super().compute_samples(workspace, shapes)
 
     def _copy_frames(self, workspace: Workspace[None, np.ndarray]) -> bool:
-        """Copy the frames of all samples at once; return False, without copying, if their orders differ."""
+        """Copy the frames of all samples in one call; return False, copying nothing, if this is not supported."""
         from penstock.kernels.cpu.blocks import Blocks, copy_blocks, volumes
 
         source, output = workspace.inputs[0], workspace.outputs[0]
@@ -104,7 +104,7 @@ class SequenceRearrange(Operator[None, np.ndarray]):
         return True
 
     def compute(self, sample: Sample[None, np.ndarray]) -> None:
-        # The indices are valid; NumPy's own check would cost another copy.
+        # The indices have been checked: with the mode `raise`, NumPy would check them again, and buffer the output.
         np.take(sample.inputs[0], sample.plan, axis=0, out=sample.outputs[0], mode="clip")
 
     def compute_batch(self, workspace: Workspace[None, np.ndarray]) -> None:
@@ -112,7 +112,7 @@ class SequenceRearrange(Operator[None, np.ndarray]):
         from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
         samples = workspace.live
-        # One plan per pair of positions, shared by all sequences.
+        # All sequences share one plan for each pair of an output position and an input position, so that copies are grouped.
         ways: dict[tuple[int, int], tuple[int, int]] = {}
         sources, targets, plans = [], [], []
         for sample, source, target in zip(
