@@ -8,7 +8,7 @@ from penstock.tensors import TensorListCPU
 
 
 def truths(batch: TensorListCPU) -> list[bool]:
-    """Return for each sample whether it, or any of its elements, is true."""
+    """Return for each sample whether it is true or, if it is not a scalar, whether any of its elements is true."""
     elements = batch.elements
     if elements is not None and batch.ndim() == 0 and len(elements) == len(batch):
         return list(elements.astype(bool).tolist())

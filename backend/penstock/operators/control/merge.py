@@ -10,7 +10,7 @@ from penstock.tensors import TensorList
 
 @register_operator
 class Merge(Operator):
-    """Takes each sample from the first input if the predicate is true, otherwise from the second; without a copy."""
+    """Takes each sample from the first input if its predicate is true, otherwise from the second input; copies no data."""
 
     schema = Schema(
         name="_conditional__Merge",

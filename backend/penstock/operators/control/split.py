@@ -8,7 +8,7 @@ from penstock.schema import Argument, Input, Operator, Schema, Workspace, regist
 
 @register_operator
 class Split(Operator):
-    """Splits a batch by a predicate for each sample, without a copy."""
+    """Splits a batch into the samples whose predicate is true and those whose predicate is false, without copying data."""
 
     schema = Schema(
         name="_conditional__Split",
@@ -42,7 +42,7 @@ class Split(Operator):
 
 
 def truth_values(operator: Operator, workspace: Workspace) -> list[bool]:
-    """Return the predicate of each sample; raise RuntimeError unless it is a scalar."""
+    """Return the value of each sample's predicate; raise RuntimeError unless all predicates are scalars."""
     batch = workspace.arguments.get("predicate")
     if batch is None:
         return [bool(operator.args["predicate"])] * workspace.batch_size

@@ -13,7 +13,7 @@ from penstock.schema.example_data import fixed_arrays
 
 @register_operator
 class ValidateLogical(Operator):
-    """Passes a boolean scalar through and rejects anything else."""
+    """Passes boolean scalars through, and rejects all other operands."""
 
     schema = Schema(
         name="_conditional__ValidateLogical",
