@@ -121,7 +121,7 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
         if self.follows_opencv:
             check_opencv_types(workspace, (UINT8, INT16, FLOAT), dtype)
             if "D" in layout:
-                raise RuntimeError("With `reference='opencv'`, images have two axes, not 3")
+                raise RuntimeError("With `reference='opencv'`, images must have two axes. Got: 3 axes")
         return [OutputSpec(dtype, layout, batch.ndim())]
 
     def infer_batch(self, samples: Samples[None, WarpPlan, WarpPlans]) -> tuple[np.ndarray, WarpPlans]:

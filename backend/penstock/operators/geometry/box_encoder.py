@@ -82,7 +82,9 @@ class BoxEncoder(Operator):
     def infer(self, sample: Sample) -> list[tuple[int, ...]]:
         boxes, labels = (int(np.prod(shape, dtype=np.int64)) for shape in sample.shapes)
         if boxes != 4 * labels:
-            raise RuntimeError(f"{boxes} coordinates are not those of one box for each of the {labels} labels")
+            raise RuntimeError(
+                f"There must be a box of 4 coordinates for each label. Got: {boxes} coordinates, {labels} labels"
+            )
         return [(len(self.anchors), 4), (len(self.anchors),)]
 
     def compute(self, sample: Sample) -> None:

@@ -174,7 +174,7 @@ def _matrix(sample: Sample[bool, tuple[np.ndarray, np.ndarray]], name: str, colu
     if values.size == 1:
         return values.reshape(())
     if not values.size or values.size % columns:
-        raise RuntimeError(f"`{name}` has {values.size} elements, which make no matrix of {columns} columns")
+        raise RuntimeError(f"`{name}` must be a number or a matrix of {columns} columns, got {values.size} elements")
     return values.reshape(-1, columns)
 
 

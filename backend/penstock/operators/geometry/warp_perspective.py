@@ -137,7 +137,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
             raise RuntimeError(f"Unknown pixel_origin '{self.args['pixel_origin']}': use `corner` or `center`")
         self._follows_opencv = follows_opencv(self)
         if self._follows_opencv and self.given("pixel_origin") and self._from_corner():
-            raise ValueError("`pixel_origin`: with `reference='opencv'`, it is `center`")
+            raise ValueError("With `reference='opencv'`, `pixel_origin` must be `center`")
         # If matrices are an input, plans depend on them, not only on shapes.
         self.plans_by_shape = self.given("matrix")
 
