@@ -66,7 +66,7 @@ class SequenceRearrange(Operator[None, np.ndarray]):
     def infer(self, sample: Sample[None, np.ndarray]) -> tuple[int, ...]:
         computed = sample.tensor_argument("new_order")
         if computed is not None and computed.ndim != 1:
-            raise RuntimeError(f"`new_order` has one dimension, got {computed.ndim}")
+            raise RuntimeError(f"`new_order` must have one dimension, got {computed.ndim}")
         shape, order = sample.shapes[0], sample["new_order"]
         if not order:
             raise RuntimeError(
