@@ -256,7 +256,7 @@ def test_crops_whose_start_is_rounded_down(side: int) -> None:
         ({"reference": "pil", "interpolation": "box", "interp_type": types.INTERP_NN}, "give one of them"),
         ({"reference": "opencv", "reducing_gap": 2.0}, "needs `reference='pil'`"),
         ({"reference": "pil", "reducing_gap": 0.5}, "at least 1"),
-        ({"reference": "pil", "dtype": types.FLOAT}, "`dtype` is that of the images"),
+        ({"reference": "pil", "dtype": types.FLOAT}, "`dtype` must be that of the images"),
     ],
 )
 def test_what_no_library_does_is_refused(arguments: dict[str, Any], told: str) -> None:
@@ -266,7 +266,7 @@ def test_what_no_library_does_is_refused(arguments: dict[str, Any], told: str) -
 
 def test_images_of_other_types_are_refused() -> None:
     floats = image().astype(np.int16)
-    with pytest.raises(RuntimeError, match=r"images are of uint8\. Got: int16"):
+    with pytest.raises(RuntimeError, match=r"images must be uint8\. Got: int16"):
         run(lambda: fn.resize(source(floats, floats), size=[20, 20], reference="pil"))
 
 

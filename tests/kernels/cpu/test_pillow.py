@@ -103,7 +103,7 @@ def test_in_pipelines() -> None:
     ("arguments", "told"),
     [
         ({"function": "blur", "arguments": []}, "`function` must be one of"),
-        ({"function": "adjust_hue", "arguments": []}, "`arguments` of `adjust_hue` are: factor. Got 0"),
+        ({"function": "adjust_hue", "arguments": []}, "`arguments` of `adjust_hue` must be: factor. Got: 0 values"),
         ({"function": "rotate", "arguments": [3, 0], "interpolation": "box"}, "`interpolation` must be one of nearest"),
         (
             {"function": "pad", "arguments": [1, 2, 3, 4], "padding_mode": "wrap"},

@@ -37,7 +37,7 @@ def test_values_are_spread() -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(ValueError, match="have 3 channels"):
+    with pytest.raises(ValueError, match="must have 3 channels"):
         window(np.zeros((9, 8, 1), np.uint8))
     with pytest.raises(ValueError, match="`threshold` must be from 1 to 255"):
         window(page(), 0)

@@ -333,7 +333,7 @@ def test_a_whole_of_float_is_a_tile_already(whole_at: str) -> None:
 def test_wholes_that_are_no_tiles_are_refused() -> None:
     image = np.zeros((4, 12, 3), np.uint8)
     for whole in (lambda x: fn.cast(x, dtype=types.FLOAT), lambda x: fn.transpose(x, perm=[2, 0, 1])):
-        with pytest.raises(OperatorError, match="of uint8 and HWC, or of float and CHW"):
+        with pytest.raises(OperatorError, match="must be uint8 with layout HWC, or float with layout CHW"):
             run(lambda x, make=whole: fn.image_tiles(x, make(x), tile=[4, 12]), image)
     with pytest.raises(OperatorError, match=r"must have the shape of a tile, \(3, 4, 4\)\. Got: \(3, 4, 12\)"):
         run(lambda x: fn.image_tiles(x, fn.rescale_normalize(x), tile=[4, 4]), image)

@@ -48,7 +48,7 @@ def test_patches_are_in_the_middle_of_tokens() -> None:
             {"crop": 3, "patch": 1, "margins": [1, 0]},
             "A canvas of 4 x 4 patches cannot be divided into whole crops of 3, 2 apart",
         ),
-        ({"crop": 2, "patch": 1, "margins": [1, 1]}, "Of a crop of 2 patches, `margins` leave none"),
+        ({"crop": 2, "patch": 1, "margins": [1, 1]}, "`margins` leave no patches of a crop of 2"),
         ({"crop": 2, "patch": 0}, "`patch` must be positive"),
         ({"crop": 2, "patch": 1, "pool": [2]}, "both numbers of `pool`"),
     ],

@@ -138,7 +138,7 @@ def _between(starts: _Edges, ends: _Edges, axes: np.ndarray, shapes: np.ndarray,
     start, end = wrong
     if end < start:
         raise RuntimeError(f"end coordinates can't be before start coordinates. Got: start={start:g} end={end:g}")
-    raise OverflowError(f"The box from {start:g} to {end:g} is empty")
+    raise OverflowError(f"The start and the end of a box must be finite. Got: {start:g} and {end:g}")
 
 
 def _axes(arguments: BoxArguments, layout: str, ndim: int) -> np.ndarray:

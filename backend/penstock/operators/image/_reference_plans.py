@@ -100,7 +100,7 @@ class Reference:
                 return name
         known = ", ".join(str(meant.name) for meant in FILTER_NAMES[self.library].values() if meant is not None)
         raise ValueError(
-            f"`interp_type`: {self.library} has no {kind.name}. It has {known}, and by `interpolation`: "
+            f"`interp_type`: {self.library} has no {kind.name}. Use one of {known}, or set `interpolation` to one of "
             f"{', '.join(FILTER_NAMES[self.library])}"
         )
 

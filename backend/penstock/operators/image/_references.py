@@ -93,7 +93,7 @@ class ReferenceResizing(ResizingOperator):
         if library == _DALI:
             if interpolation is not None:
                 raise ValueError(
-                    "`interpolation` needs a `reference`; of DALI's own filters, `interp_type` chooses one"
+                    "`interpolation` needs a `reference`; use `interp_type` to choose one of DALI's filters"
                 )
             return
         self._check(library, interpolation, gap)
@@ -108,7 +108,9 @@ class ReferenceResizing(ResizingOperator):
             raise ValueError("`interpolation` and `interp_type` both name the filter: give one of them")
         for name in ("min_filter", "mag_filter"):
             if self.given(name):
-                raise ValueError(f"`{name}`: {library} has one filter for both axes, `interp_type` or `interpolation`")
+                raise ValueError(
+                    f"`{name}`: {library} has one filter for both axes: set `interp_type` or `interpolation` instead"
+                )
         if gap and gap < 1:
             raise ValueError(f"`reducing_gap` must be at least 1, or 0 for none. Got: {gap:g}")
         if self.given("antialias") and library in _ANTIALIASES and self.args["antialias"] != _ANTIALIASES[library]:
@@ -145,11 +147,13 @@ class ReferenceResizing(ResizingOperator):
         dtype = workspace.inputs[0].dtype
         if dtype not in _TYPES.get(library, (dtype,)):
             accepted = " or ".join(dtype_name(known) for known in _TYPES[library])
-            raise RuntimeError(f"With `reference='{library}'`, images are of {accepted}. Got: {dtype_name(dtype)}")
+            raise RuntimeError(f"With `reference='{library}'`, images must be {accepted}. Got: {dtype_name(dtype)}")
         if self.args["dtype"] not in (None, dtype):
-            raise RuntimeError(f"With `reference='{library}'`, `dtype` is that of the images, {dtype_name(dtype)}")
+            raise RuntimeError(f"With `reference='{library}'`, `dtype` must be that of the images, {dtype_name(dtype)}")
         if workspace.state.axes != 2:
-            raise RuntimeError(f"With `reference='{library}'`, images have two axes, not {workspace.state.axes}")
+            raise RuntimeError(
+                f"With `reference='{library}'`, images must have two axes. Got: {workspace.state.axes} axes"
+            )
 
     def infer_batch(
         self, samples: Samples[Spatial, ResamplePlan, ResamplePlans]

@@ -139,7 +139,7 @@ class Filter(Operator[list[int], FilterPlan]):
         self._follows_opencv = follows_opencv(self)
         if self._follows_opencv and self._border == "wrap" and self._mode == "same":
             raise ValueError(
-                "`border`: with `reference='opencv'`, it is one of reflect_101, reflect_1001, clamp, constant"
+                "With `reference='opencv'`, `border` must be one of reflect_101, reflect_1001, clamp, constant"
             )
 
     def describe(self, workspace: Workspace[list[int], FilterPlan]) -> list[OutputSpec]:
@@ -172,7 +172,7 @@ class Filter(Operator[list[int], FilterPlan]):
         if len(workspace.inputs) < 3:
             return
         if self._follows_opencv:
-            raise RuntimeError("With `reference='opencv'`, there is no `fill_value`: constant borders are 0")
+            raise RuntimeError("With `reference='opencv'`, a fill value is not accepted: constant borders are 0")
         data, fill = workspace.inputs[0], workspace.inputs[2]
         if fill.dtype != data.dtype or fill.ndim():
             raise RuntimeError(

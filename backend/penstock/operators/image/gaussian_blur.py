@@ -112,7 +112,7 @@ class GaussianBlur(Operator[list[int], BlurPlan]):
         if self._follows_opencv:
             check_opencv_types(workspace, (UINT8, INT16, UINT16, FLOAT, FLOAT64), dtype)
             if len(batch) and len(axes) != 2:
-                raise RuntimeError(f"With `reference='opencv'`, images have two axes, not {len(axes)}")
+                raise RuntimeError(f"With `reference='opencv'`, images must have two axes. Got: {len(axes)} axes")
         workspace.state = axes
         return [OutputSpec(dtype, layout, batch.ndim())]
 

@@ -146,7 +146,8 @@ class ImageTiles(ChainOperator[None, _Layout]):
             layout = _WHOLES.get(whole.dtype)
             if layout is None or whole.layout() not in ("", layout):
                 raise RuntimeError(
-                    f"The whole must be of uint8 and HWC, or of float and CHW. Got: {dtype_name(whole.dtype)}, {whole.layout()!r}"
+                    "The second input, the whole image, must be uint8 with layout HWC, or float with layout CHW. "
+                    f"Got: {dtype_name(whole.dtype)}, {whole.layout()!r}"
                 )
         return [OutputSpec(FLOAT, "NCHW", 4)]
 

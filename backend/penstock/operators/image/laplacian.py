@@ -102,7 +102,7 @@ class Laplacian(Operator[list[int], list[Derivative]]):
     def setup(self) -> None:
         if self.args["normalized_kernel"] and self.given("scale"):
             raise RuntimeError(
-                "Parameter ``scale`` cannot be specified when ``normalized_kernel`` is set to True: the kernel gives it"
+                "Parameter ``scale`` cannot be specified when ``normalized_kernel`` is set to True, which determines the scale"
             )
 
     def describe(self, workspace: Workspace[list[int], list[Derivative]]) -> list[OutputSpec]:

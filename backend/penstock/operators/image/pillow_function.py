@@ -192,7 +192,7 @@ class PillowFunction(Operator):
         more = bool(names) and names[-1].endswith("...")
         if len(numbers) < len(names) or (len(numbers) > len(names) and not more):
             expected = ", ".join(self._function.names) or "none"
-            raise ValueError(f"`arguments` of `{name}` are: {expected}. Got {len(numbers)}")
+            raise ValueError(f"`arguments` of `{name}` must be: {expected}. Got: {len(numbers)} values")
         for argument, known in (("interpolation", tuple(pillow.FILTERS)), ("padding_mode", pillow.PAD_MODES)):
             if self.args[argument] not in known:
                 raise ValueError(f"`{argument}` must be one of {', '.join(known)}. Got: {self.args[argument]!r}")
@@ -209,7 +209,7 @@ class PillowFunction(Operator):
     def infer(self, sample: Sample) -> Shape:
         shape = self._function.shape(sample.shapes[0], self._asked)
         if min(shape) < 0 or not 1 <= sample.shapes[0][2] <= 4:
-            raise RuntimeError(f"`{self.args['function']}` is not for images of the shape {list(sample.shapes[0])}")
+            raise RuntimeError(f"`{self.args['function']}` does not support images of shape {list(sample.shapes[0])}")
         return shape
 
     def compute(self, sample: Sample) -> None:

@@ -61,11 +61,11 @@ class PooledPatches(Operator):
         crop, patch, margins, pool = (self.args[name] for name in ("crop", "patch", "margins", "pool"))
         if patch < 1 or len(pool) != 2 or min(pool) < 1 or len(margins) != 2 or min(margins) < 0:
             raise ValueError(
-                "`patch` must be positive, as must both numbers of `pool`; the two of `margins` must not be negative"
+                "`patch` and the two numbers of `pool` must be positive, and the two numbers of `margins` not negative"
             )
         self._crops = Crops(crop // patch, margins[0], margins[1], (pool[0], pool[1]))
         if self._crops.window < 1:
-            raise ValueError(f"Of a crop of {self._crops.patches} patches, `margins` leave none: {list(margins)}")
+            raise ValueError(f"`margins` leave no patches of a crop of {self._crops.patches}. Got: {list(margins)}")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         return [OutputSpec(INT32, "", 2), OutputSpec(INT64, "", 1)]

@@ -175,7 +175,7 @@ class TensorResize(ResizingOperator):
         first, count = self._changed_dimensions(workspace, named)
         if count > _MAX_DIMENSIONS:
             raise ValueError(
-                f"At most {_MAX_DIMENSIONS} adjacent dimensions can be resized, those between others included, got {count}"
+                f"At most {_MAX_DIMENSIONS} adjacent dimensions can be resized, including unchanged ones between them, got {count}"
             )
         # The only dimension of a vector becomes the width of an image one pixel high.
         lone = count == 1
