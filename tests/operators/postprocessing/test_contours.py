@@ -143,7 +143,7 @@ POLYGONS, VERTICES = np.array([[0, 0, 3]], np.int32), np.array([[0, 0], [9, 0], 
 @pytest.mark.parametrize(
     ("polygons", "vertices", "told"),
     [
-        (POLYGONS + 1, VERTICES, "Polygon 0 has the vertices 1 to 4, and there are 3"),
+        (POLYGONS + 1, VERTICES, "Polygon 0 has the vertices 1 to 4, but there are 3"),
         (POLYGONS * 0, VERTICES, "Polygon 0 has the vertices 0 to 0"),
         (POLYGONS[:, :2], VERTICES, r"shape \(polygons, 3\)"),
         (POLYGONS, VERTICES[:, :1], r"the shape \(vertices, 2\)"),

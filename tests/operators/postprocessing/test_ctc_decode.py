@@ -146,7 +146,7 @@ def test_a_sample_with_a_bad_score_fails_alone(width: int, bad: np.ndarray, prob
 
     received, failures = isolated(define, scores=[good[0], bad, good[1]])
     assert list(failures) == [1]
-    assert "Step 3 has no probabilities: look at the score of class 2" in str(failures[1])
+    assert "The scores of step 3 give no probabilities: check the score of class 2" in str(failures[1])
     expected = decoded(good, beam_width=width, probabilities=probabilities)
     for own, other in zip(received, expected):
         np.testing.assert_array_equal(own[0], other[0])
@@ -156,14 +156,14 @@ def test_a_sample_with_a_bad_score_fails_alone(width: int, bad: np.ndarray, prob
 @pytest.mark.parametrize(
     ("arguments", "scores", "told"),
     [
-        ({"blank": 4}, logits(3, 4), "`blank` is 4, and there are 4 classes"),
+        ({"blank": 4}, logits(3, 4), "`blank` is 4, but there are 4 classes"),
         ({"blank": -5}, logits(3, 4), "`blank` is -5"),
         ({"beam_width": 257}, logits(3, 4), "`beam_width` must be from 0 to 256"),
-        ({"vocabulary": ["a", "b"]}, logits(3, 4), "2 entries, and there are 4 classes"),
+        ({"vocabulary": ["a", "b"]}, logits(3, 4), "2 entries, but there are 4 classes"),
         ({"length": 4}, logits(3, 4), "`length` must be from 0 to 3"),
-        ({}, logits(3, 0), "`blank` is 0, and there are 0 classes"),
-        ({}, np.full((3, 4), -np.inf, np.float32), "Step 0 has no probabilities"),
-        ({}, np.zeros((3, 4), np.int32), "`scores` is of FLOAT or FLOAT16"),
+        ({}, logits(3, 0), "`blank` is 0, but there are 0 classes"),
+        ({}, np.full((3, 4), -np.inf, np.float32), "The scores of step 0 give no probabilities"),
+        ({}, np.zeros((3, 4), np.int32), "`scores` must be FLOAT or FLOAT16"),
     ],
 )
 def test_what_is_refused(arguments: dict[str, Any], scores: np.ndarray, told: str) -> None:
@@ -216,9 +216,14 @@ def test_a_length_and_samples_that_end_and_begin_alike() -> None:
     [
         (np.array([1, 7]), None, {"vocabulary": ["", "a"]}, "Class 7 is not between 0 and 1"),
         (np.array([1, -7]), None, {}, "Class -7 is not between"),
-        (np.array([1, 2]), np.array([1, np.nan], np.float32), {}, "probability nan of class 2 is not usable"),
+        (
+            np.array([1, 2]),
+            np.array([1, np.nan], np.float32),
+            {},
+            "probability of class 2 must be 0 or more, and finite. Got: nan",
+        ),
         (np.array([1, 2]), np.array([1], np.float32), {}, r"have the shape \(steps,\). Got: \[2\] and \[1\]"),
-        (np.array([1, 2]), None, {"blank": -1}, "pass `vocabulary`, which has their number"),
+        (np.array([1, 2]), None, {"blank": -1}, "pass `vocabulary`, whose length is their number"),
         (np.array([1, 2]), None, {"beam_width": 2}, "`beam_width` needs the scores of all classes"),
         (np.array([1, 2], np.float32), np.array([1, 1], np.float32), {}, "the first must be the best classes"),
     ],

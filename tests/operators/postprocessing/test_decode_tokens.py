@@ -78,9 +78,9 @@ def test_a_token_that_is_not_in_the_vocabulary_fails_alone(bad: int) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"end": 9}, "`end` counts from 0 to 8"),
-        ({"skipped": [1, -1]}, "`skipped` counts from 0 to 8"),
-        ({"skip_from": -1}, "`skip_from` counts from 0 to 8"),
+        ({"end": 9}, "`end` must be from 0 to 8"),
+        ({"skipped": [1, -1]}, "`skipped` must be from 0 to 8"),
+        ({"skip_from": -1}, "`skip_from` must be from 0 to 8"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any], reason: str) -> None:
@@ -89,5 +89,5 @@ def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any], rea
 
 
 def test_tokens_are_whole_numbers() -> None:
-    with pytest.raises(PenstockError, match="`tokens` is of INT32 or INT64, got"):
+    with pytest.raises(PenstockError, match="`tokens` must be INT32 or INT64, got"):
         decoded([1], dtype=np.float32, vocabulary=WORDS)

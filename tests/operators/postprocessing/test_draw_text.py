@@ -162,7 +162,7 @@ def test_a_sample_with_a_bad_input_fails_alone(bad: dict[str, np.ndarray], told:
 
 
 def test_a_label_without_a_name_is_refused() -> None:
-    with pytest.raises(OperatorError, match="Label 1 is 2, and `names` has 2"):
+    with pytest.raises(OperatorError, match="Label 1 is 2, but `names` has only 2 names"):
         draw(IMAGES[:1], POSITIONS[:1], [np.array([0, 2], np.int32)], names=["a", "b"])
 
 

@@ -163,7 +163,7 @@ def test_names_of_labels() -> None:
 
 
 def test_a_label_without_a_name_is_refused() -> None:
-    with pytest.raises(OperatorError, match="There is a box of class 2, and `names` has 2"):
+    with pytest.raises(OperatorError, match="There is a box of class 2, but `names` has only 2 names"):
         nms([(np.array([[0, 0, 1, 1]], np.float32), np.ones(1, np.float32), np.array([2], np.int32))], names=["a", "b"])
 
 
@@ -300,7 +300,13 @@ def test_no_boxes_at_all_on_a_gpu() -> None:
         (1, (12,), np.nan, {}, r"Score 12 is NaN"),
         (0, (30, 2), np.inf, {}, r"Box 30 has a coordinate that is not finite"),
         (0, (30, 2), np.nan, {"max_boxes": 1}, r"Box 30 has a coordinate that is not finite"),
-        (2, (5,), 7, {"names": ["a", "b", "c", "d", "e", "f", "g"]}, r"There is a box of class 7, and `names` has 7"),
+        (
+            2,
+            (5,),
+            7,
+            {"names": ["a", "b", "c", "d", "e", "f", "g"]},
+            r"There is a box of class 7, but `names` has only 7 names",
+        ),
     ],
 )
 def test_failures_on_both_devices(

@@ -135,8 +135,8 @@ def test_logits_of_distances(dtype: Any) -> None:
     ("arguments", "told"),
     [
         ({"form": "anchors", "anchors": [0.0, 0.0, 1.0, 1.0]}, "1 anchors, and 3 boxes"),
-        ({"form": "grid", "size": [16, 16]}, "have 6 cells, and there are 3 boxes"),
-        ({"clip": [1.0, 2.0, 3.0]}, "`clip` is a width and a height"),
+        ({"form": "grid", "size": [16, 16]}, "have 6 cells, but there are 3 boxes"),
+        ({"clip": [1.0, 2.0, 3.0]}, "`clip` must be a width and a height"),
     ],
 )
 def test_predictions_that_are_refused(arguments: dict[str, Any], told: str) -> None:

@@ -123,8 +123,8 @@ def test_a_sample_with_a_nan_fails_alone(function: Any, arguments: dict[str, Any
     [
         (fn.softmax, {}, np.zeros((2, 0), np.float32), "There are no scores"),
         (fn.argmax, {}, np.zeros(0, np.float32), "There are no scores"),
-        (fn.top_k, {"k": 4}, np.zeros(3, np.float32), "`k` is 4, and there are 3 scores"),
-        (fn.top_k, {"k": 1, "labels": NAMES}, np.zeros(3, np.float32), "4 names, and there are 3 scores"),
+        (fn.top_k, {"k": 4}, np.zeros(3, np.float32), "`k` is 4, but there are only 3 scores"),
+        (fn.top_k, {"k": 1, "labels": NAMES}, np.zeros(3, np.float32), "4 names, but there are 3 scores"),
         (fn.top_k, {"k": 0}, np.zeros(3, np.float32), "`k` must be 1 or more"),
         (fn.argmax, {"axis": 2}, np.zeros(3, np.float32), "out of range"),
         (fn.argmax, {"axis_name": "C"}, np.zeros(3, np.float32), "axis_name"),

@@ -111,7 +111,7 @@ def test_what_is_no_probability_fails_alone() -> None:
         ({"min_silence_ms": -1.0}, "`min_silence_ms` must be 0 or more"),
         ({"max_speech_seconds": 0.05}, "longer than a frame and twice `speech_pad_ms`"),
         ({"split_at": "first_silence"}, "`split_at` must be one of longest_silence, last_silence"),
-        ({"length": 513}, "`length` must be from 0 to 512, that of all frames. Got: 513"),
+        ({"length": 513}, "`length` must be from 0 to 512, the length of all frames. Got: 513"),
         ({"length": -1}, "`length` must be from 0 to 512"),
     ],
 )

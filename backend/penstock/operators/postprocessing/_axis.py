@@ -37,7 +37,7 @@ class AxisOperator(Operator[int]):
             raise ValueError("`axis` and `axis_name` cannot be given together")
         name = self.args["axis_name"]
         if name is not None and len(name) != 1:
-            raise ValueError(f"`axis_name` is a single letter. Got: {name!r}")
+            raise ValueError(f"`axis_name` must be a single letter. Got: {name!r}")
 
     def launch(
         self, places: np.ndarray, begin: int, end: int, outputs: Sequence[np.ndarray], faults: np.ndarray
@@ -174,7 +174,7 @@ def names_of(labels: Sequence[str]) -> np.ndarray:
 def check_labels(labels: Sequence[str] | None, extent: int) -> None:
     """Raise ValueError unless there is a name for each class."""
     if labels is not None and len(labels) != extent:
-        raise ValueError(f"`labels` has {len(labels)} names, and there are {extent} scores")
+        raise ValueError(f"`labels` has {len(labels)} names, but there are {extent} scores")
 
 
 def fill_names(

@@ -21,7 +21,9 @@ def check_colours(name: str, colours: Sequence[int]) -> None:
 def check_channels(name: str, colours: Sequence[int], channels: int) -> None:
     """Raise ValueError unless the values form whole colours of this many channels."""
     if not channels or len(colours) % channels:
-        raise ValueError(f"`{name}` has {len(colours)} values, and images have {channels} channels")
+        raise ValueError(
+            f"`{name}` has {len(colours)} values, which are not whole colours for images of {channels} channels"
+        )
 
 
 def colours_of(colours: Sequence[int], channels: int, labels: np.ndarray) -> np.ndarray:

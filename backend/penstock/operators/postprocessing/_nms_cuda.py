@@ -234,7 +234,7 @@ def suppress_boxes(detected: Detected, classes: np.ndarray, settings: Settings) 
     unnamed = found["unnamed"][found["unnamed"] != _NONE]
     if len(unnamed):
         first = int(unnamed.astype(np.uint32).view(np.int32)[0])
-        raise ValueError(f"There is a box of class {first}, and `names` has {settings.names}")
+        raise ValueError(f"There is a box of class {first}, but `names` has only {settings.names} names")
     kept, memory_of_each = found["kept"].astype(np.int64), [memory["candidates"]] * count
     return KeptColumns(descriptors["candidates"], kept, classes, memory_of_each)
 

@@ -88,14 +88,14 @@ def check_real(workspace: Workspace, number: int, name: str) -> None:
     """Raise RuntimeError unless input ``number`` is of type FLOAT or FLOAT16."""
     batch = workspace.inputs[number]
     if len(batch) and batch.dtype not in (FLOAT, FLOAT16):
-        raise RuntimeError(f"`{name}` is of FLOAT or FLOAT16, got {dtype_name(batch.dtype)}")
+        raise RuntimeError(f"`{name}` must be FLOAT or FLOAT16, got {dtype_name(batch.dtype)}")
 
 
 def check_type(workspace: Workspace, number: int, name: str, dtype: DALIDataType) -> None:
     """Raise RuntimeError unless input ``number`` is of type ``dtype``."""
     batch = workspace.inputs[number]
     if len(batch) and batch.dtype != dtype:
-        raise RuntimeError(f"`{name}` is of {dtype_name(dtype)}, got {dtype_name(batch.dtype)}")
+        raise RuntimeError(f"`{name}` must be {dtype_name(dtype)}, got {dtype_name(batch.dtype)}")
 
 
 def elements_of(samples: Samples, number: int, dtype: type[np.generic]) -> np.ndarray:

@@ -136,7 +136,9 @@ class CtcDecode(RowsOperator):
 
         share(samples.workspace, decode, steps * classes * max(width, 1))
         for place, own in zip(faults[faults >= 0].tolist(), classes[faults >= 0].tolist()):
-            raise ValueError(f"Step {place // own} has no probabilities: look at the score of class {place % own}")
+            raise ValueError(
+                f"The scores of step {place // own} give no probabilities: check the score of class {place % own}"
+            )
         rows = [slice(first, first + own) for first, own in zip(token_firsts.tolist(), counts.tolist())]
         tables = [np.concatenate([table[own] for own in rows]) for table in (tokens, confidences)]
         plans = Rows([*tables, totals], np.column_stack([counts, counts, np.ones(count, np.int64)]))
@@ -149,7 +151,7 @@ class CtcDecode(RowsOperator):
         shapes = [samples.shapes(number) for number in range(len(samples.workspace.inputs))]
         if not all(np.array_equal(own, shapes[0]) for own in shapes):
             raise ValueError(
-                "Best classes, and their probabilities, have the shape (steps,). Got: "
+                "Best classes, and their probabilities, must have the shape (steps,). Got: "
                 f"{' and '.join(str(own[0].tolist()) for own in shapes)}"
             )
         steps, whole = self._steps(samples, shapes[0][:, 0]), shapes[0][:, 0]
@@ -158,7 +160,7 @@ class CtcDecode(RowsOperator):
         known = None if self._texts is None else len(self._texts)
         if self.args["blank"] < 0 and known is None:
             raise ValueError(
-                "A negative `blank` counts from the last class: with the best classes only, pass `vocabulary`, which has their number"
+                "A negative `blank` counts from the last class: with the best classes only, pass `vocabulary`, whose length is their number"
             )
         highest = np.iinfo(np.int32).max if known is None else known - 1
         blank = self.args["blank"] if known is None or self.args["blank"] >= 0 else known + self.args["blank"]
@@ -167,7 +169,9 @@ class CtcDecode(RowsOperator):
             raise ValueError(f"Class {classes[bad[0]]} is not between 0 and {highest}")
         bad = np.flatnonzero(~((likely >= 0) & (likely < np.inf)))
         if len(bad):
-            raise ValueError(f"The probability {likely[bad[0]]} of class {classes[bad[0]]} is not usable")
+            raise ValueError(
+                f"The probability of class {classes[bad[0]]} must be 0 or more, and finite. Got: {likely[bad[0]]}"
+            )
         firsts = firsts_of(whole)[:-1]
         is_read = np.arange(len(classes)) - firsts[owners] < steps[owners]
         is_new = np.ones(len(classes), bool)
@@ -215,9 +219,9 @@ class CtcDecode(RowsOperator):
         blank = self.args["blank"]
         blanks = np.full(len(classes), blank, np.int64) if blank >= 0 else classes + blank
         if (blanks < 0).any() or (blanks >= classes).any():
-            raise ValueError(f"`blank` is {blank}, and there are {classes[0]} classes")
+            raise ValueError(f"`blank` is {blank}, but there are {classes[0]} classes")
         if self._texts is not None and not np.isin(classes - len(self._texts), (0, 1)).all():
-            raise ValueError(f"`vocabulary` has {len(self._texts)} entries, and there are {classes[0]} classes")
+            raise ValueError(f"`vocabulary` has {len(self._texts)} entries, but there are {classes[0]} classes")
         return blanks
 
 

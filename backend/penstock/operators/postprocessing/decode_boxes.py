@@ -142,15 +142,15 @@ class DecodeBoxes(RowsOperator):
             raise ValueError(f"`form` must be one of {', '.join(_FORMS)}. Got: {self.args['form']!r}")
         for name in ("means", "stds"):
             if len(self.args[name]) != 4:
-                raise ValueError(f"`{name}` has 4 values. Got: {len(self.args[name])}")
+                raise ValueError(f"`{name}` must have 4 values. Got: {len(self.args[name])}")
         strides = self.args["strides"]
         if not strides or min(strides) < 1:
             raise ValueError(f"`strides` must be 1 or more. Got: {strides}")
         if self.args["form"] in _ON_GRIDS and not self.given("size"):
-            raise ValueError(f'`form="{self.args["form"]}"` takes the `size` of the network\'s input')
+            raise ValueError(f'`form="{self.args["form"]}"` needs `size`, the size of the network\'s input')
         anchors = self.args["anchors"]
         if anchors is not None and (not anchors or len(anchors) % 4):
-            raise ValueError(f"`anchors` has four numbers for each anchor. Got: {len(anchors)}")
+            raise ValueError(f"`anchors` must have four numbers for each anchor. Got: {len(anchors)} numbers")
         self._means, self._stds = (np.array(self.args[name], np.float32) for name in ("means", "stds"))
         self._anchors = None if anchors is None else np.array(anchors, np.float32).reshape(-1, 4)
 
@@ -210,7 +210,7 @@ class DecodeBoxes(RowsOperator):
         if samples.given("clip"):
             limits = samples.values("clip")
             if limits.shape[1] != 2 or not (limits >= 0).all():
-                raise ValueError(f"`clip` is a width and a height. Got: {limits[0].tolist()}")
+                raise ValueError(f"`clip` must be a width and a height. Got: {limits[0].tolist()}")
             geometry[:, 4:6], geometry[:, 6:] = 0, limits
         return geometry
 
@@ -224,10 +224,10 @@ class DecodeBoxes(RowsOperator):
         if self.args["form"] == "distances":
             if not width or width % 4 or (shapes[:, 1] != width).any():
                 raise ValueError(
-                    f"Distances have the shape (boxes, 4) or (boxes, 4 * logits). Got: {shapes[0].tolist()}"
+                    f"Distances must have the shape (boxes, 4) or (boxes, 4 * logits). Got: {shapes[0].tolist()}"
                 )
         elif width != 4 or (shapes[:, 1] != 4).any():
-            raise ValueError(f"Predictions have the shape (boxes, 4). Got: {shapes[0].tolist()}")
+            raise ValueError(f"Predictions must have the shape (boxes, 4). Got: {shapes[0].tolist()}")
         return width
 
     def _extents(self, samples: Samples[None, Tables, Rows], counts: np.ndarray) -> np.ndarray:
@@ -238,7 +238,7 @@ class DecodeBoxes(RowsOperator):
         totals = (-(-extents[:, :, None] // np.array(self.args["strides"]))).prod(axis=1).sum(axis=1)
         if (extents < 0).any() or (totals != counts).any():
             raise ValueError(
-                f"Grids for a `size` of {extents[0].tolist()} have {totals[0]} cells, and there are {counts[0]} boxes"
+                f"Grids for a `size` of {extents[0].tolist()} have {totals[0]} cells, but there are {counts[0]} boxes"
             )
         return extents
 
@@ -246,7 +246,7 @@ class DecodeBoxes(RowsOperator):
         """Raise ValueError unless there is an anchor for each box."""
         if self._anchors is not None:
             if (counts != len(self._anchors)).any():
-                raise ValueError(f"There are {len(self._anchors)} anchors, and {counts[0]} boxes")
+                raise ValueError(f"There are {len(self._anchors)} anchors, but {counts[0]} boxes")
             return
         shapes = samples.shapes(1)
         if shapes.shape[1] != 2 or (shapes[:, 1] != 4).any() or (shapes[:, 0] != counts).any():
@@ -297,5 +297,5 @@ def _pairs(samples: Samples, name: str) -> np.ndarray:
     """Return an argument's values for x and y, or one value for both, in rows: one for each sample, or one for all samples."""
     values = samples.values(name)
     if values.shape[1] not in (1, 2):
-        raise ValueError(f"`{name}` is one number, or those of x and y. Got: {values[0].tolist()}")
+        raise ValueError(f"`{name}` must be one number, or one for x and one for y. Got: {values[0].tolist()}")
     return values

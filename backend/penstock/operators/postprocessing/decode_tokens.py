@@ -80,7 +80,7 @@ class DecodeTokens(RowsOperator):
         for name, numbers in (("skip_from", [first]), ("skipped", skipped), ("end", [self.args["end"] or 0])):
             if numbers and not 0 <= min(numbers) <= max(numbers) <= len(texts):
                 raise ValueError(
-                    f"`{name}` counts from 0 to {len(texts)}, the entries of the vocabulary. Got: {numbers}"
+                    f"`{name}` must be from 0 to {len(texts)}, the number of entries of the vocabulary. Got: {numbers}"
                 )
         for number in (*skipped, *range(first, len(texts))):
             texts[number] = b""
@@ -89,13 +89,13 @@ class DecodeTokens(RowsOperator):
     def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if len(batch) and batch.dtype not in (INT32, INT64):
-            raise RuntimeError(f"`tokens` is of INT32 or INT64, got {dtype_name(batch.dtype)}")
+            raise RuntimeError(f"`tokens` must be INT32 or INT64, got {dtype_name(batch.dtype)}")
         return [OutputSpec(UINT8, "", 1)]
 
     def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
         shapes = samples.shapes(0)
         if shapes.shape[1] != 1:
-            raise ValueError(f"Tokens have the shape (tokens,). Got: {shapes[0].tolist()}")
+            raise ValueError(f"Tokens must have the shape (tokens,). Got: {shapes[0].tolist()}")
         firsts = firsts_of(shapes[:, 0]).tolist()
         tokens = elements_of(samples, 0, np.int64)
         bad = np.flatnonzero((tokens < 0) | (tokens >= len(self._texts)))

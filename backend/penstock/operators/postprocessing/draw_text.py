@@ -157,11 +157,11 @@ class DrawText(Operator):
     def infer(self, sample: Sample) -> tuple[int, ...]:
         image, positions, texts, *scores = sample.shapes
         if len(positions) != 2 or positions[1] not in (2, 4):
-            raise ValueError(f"Positions have the shape (texts, 2) or (texts, 4). Got: {list(positions)}")
+            raise ValueError(f"Positions must have the shape (texts, 2) or (texts, 4). Got: {list(positions)}")
         if self._names is not None and len(texts) != 1:
             raise ValueError(f"Labels must have the shape (texts,). Got: {list(texts)}")
         if self._names is None and len(texts) not in (1, 2):
-            raise ValueError(f"Strings have the shape (texts, length) or (length,). Got: {list(texts)}")
+            raise ValueError(f"Strings must have the shape (texts, length) or (length,). Got: {list(texts)}")
         count = 1 if self._names is None and len(texts) == 1 else texts[0]
         if count != positions[0]:
             raise ValueError(f"There are {positions[0]} positions for {count} texts")
@@ -251,7 +251,7 @@ class DrawText(Operator):
             return [glyphs_of(_decoded(row, number)) for number, row in enumerate(rows)]
         for number, label in enumerate(texts.tolist()):
             if not 0 <= label < len(self._names):
-                raise ValueError(f"Label {number} is {label}, and `names` has {len(self._names)}")
+                raise ValueError(f"Label {number} is {label}, but `names` has only {len(self._names)} names")
         return [self._names[label] for label in texts.tolist()]
 
 
@@ -286,5 +286,5 @@ def _decoded(row: np.ndarray, number: int) -> str:
 
 def _percentage(score: float) -> np.ndarray:
     if not np.isfinite(score):
-        raise ValueError(f"A score is {score}, which is not a percentage")
+        raise ValueError(f"A score is {score}, which cannot be shown as a percentage")
     return glyphs_of(f" {score:.0%}")

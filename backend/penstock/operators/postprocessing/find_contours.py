@@ -115,7 +115,7 @@ class FindContours(RowsOperator):
 
         if "C" in layout:
             if mask.shape[layout.index("C")] != 1:
-                raise ValueError(f"Masks have one channel. Got the shape: {list(mask.shape)}")
+                raise ValueError(f"Masks must have one channel. Got: shape {list(mask.shape)}")
             mask = mask.reshape([extent for extent, letter in zip(mask.shape, layout) if letter != "C"])
         if not mask.size:
             return []

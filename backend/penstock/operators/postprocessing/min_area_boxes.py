@@ -76,7 +76,7 @@ class MinAreaBoxes(RowsOperator):
 
     def setup(self) -> None:
         if self.args["order"] not in ("found", "reading"):
-            raise ValueError(f"`order` is `found` or `reading`. Got: {self.args['order']!r}")
+            raise ValueError(f"`order` must be `found` or `reading`. Got: {self.args['order']!r}")
         for name in ("grow", "min_score", "min_side"):
             if not 0 <= self.args[name] < math.inf:
                 raise ValueError(f"`{name}` must be 0 or more. Got: {self.args[name]:g}")
@@ -110,17 +110,19 @@ class MinAreaBoxes(RowsOperator):
 
         if polygons.ndim != 2 or polygons.shape[1] != 3 or vertices.ndim != 2 or vertices.shape[1] != 2:
             raise ValueError(
-                "Polygons have the shape (polygons, 3), and vertices the shape (vertices, 2). Got: "
+                "Polygons must have the shape (polygons, 3), and vertices the shape (vertices, 2). Got: "
                 f"{list(polygons.shape)} and {list(vertices.shape)}"
             )
         if scores is not None and scores.ndim != 2:
-            raise ValueError(f"A map of scores has the shape (height, width). Got: {list(scores.shape)}")
+            raise ValueError(f"A map of scores must have the shape (height, width). Got: {list(scores.shape)}")
         cv2 = opencv()
         likely = None if scores is None else np.ascontiguousarray(scores, np.float32)
         corners, means, indices = [], [], []
         for number, (_, start, end) in enumerate(polygons.tolist()):
             if not 0 <= start < end <= len(vertices):
-                raise ValueError(f"Polygon {number} has the vertices {start} to {end}, and there are {len(vertices)}")
+                raise ValueError(
+                    f"Polygon {number} has the vertices {start} to {end}, but there are {len(vertices)} vertices"
+                )
             box = cv2.minAreaRect(np.ascontiguousarray(vertices[start:end]))
             if min(box[1]) < self.args["min_side"]:
                 continue

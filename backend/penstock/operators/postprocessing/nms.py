@@ -229,7 +229,9 @@ class NMS(RowsOperator):
         if self._names is not None:
             bad = np.flatnonzero((own < 0) | (own >= len(self._names)))
             if len(bad):
-                raise ValueError(f"There is a box of class {own[bad[0]]}, and `names` has {len(self._names)}")
+                raise ValueError(
+                    f"There is a box of class {own[bad[0]]}, but `names` has only {len(self._names)} names"
+                )
             tables.append(self._names[own])
         plans = Rows(tables, counts[:, None].repeat(len(tables), axis=1))
         return plans.shapes(), plans
@@ -298,7 +300,7 @@ class NMS(RowsOperator):
         limits = np.empty(count, np.int64)
         limits[:] = samples.scalars("max_boxes")
         if np.isnan(scores).any():
-            raise ValueError("`score_threshold` is a number. Got: nan")
+            raise ValueError("`score_threshold` must be a number. Got: nan")
         if not ((overlaps >= 0) & (overlaps <= 1)).all():
             raise ValueError(f"`iou_threshold` must be from 0 to 1. Got: {overlaps[0]:g}")
         if (limits < 0).any():

@@ -87,7 +87,7 @@ class PasteMasks(Operator[None, tuple[int, int]]):
         masks, boxes = sample.shapes
         size = [int(extent) for extent in sample["size"]]
         if len(size) != 2 or min(size) < 1:
-            raise ValueError(f"`size` is a height and a width. Got: {size}")
+            raise ValueError(f"`size` must be a positive height and width. Got: {size}")
         if len(masks) != 3 or boxes != (masks[0], 4) or (masks[0] and not min(masks[1:])):
             raise ValueError(
                 "Masks must have the shape (boxes, height, width), and boxes the shape (boxes, 4). Got: "

@@ -166,9 +166,11 @@ class SpeechSegments(RowsOperator):
         if samples.given("length"):
             lengths[:] = samples.scalars("length")
         if (lengths < 0).any() or (lengths > frames * step).any():
-            raise ValueError(f"`length` must be from 0 to {frames[0] * step}, that of all frames. Got: {lengths[0]}")
+            raise ValueError(
+                f"`length` must be from 0 to {frames[0] * step}, the length of all frames. Got: {lengths[0]}"
+            )
         if (lengths > _MAX_SAMPLES).any():
-            raise ValueError(f"A recording has up to {_MAX_SAMPLES} samples. Got: {lengths[0]}")
+            raise ValueError(f"A recording must have at most {_MAX_SAMPLES} samples. Got: {lengths[0]}")
         probabilities = elements_of(samples, 0, np.float32)
         firsts = firsts_of(frames)
         # A frame ends two segments at most, and the end of the recording one more.

@@ -64,7 +64,7 @@ class TopK(ClassOperator):
         extent = self.check_extent(sample)
         check_labels(self.args["labels"], extent)
         if extent < count:
-            raise ValueError(f"`k` is {count}, and there are {extent} scores")
+            raise ValueError(f"`k` is {count}, but there are only {extent} scores")
         found = (*shape[:axis], count, *shape[axis + 1 :])
         return [found] * 2 if self.names is None else [found, found, (*found, self.names.shape[1])]
 
