@@ -8,7 +8,7 @@ from penstock.schema import Sample
 
 
 def per_axis(sample: Sample, name: str, count: int) -> list[Any]:
-    """Return the values of an argument for each of ``count`` axes; raise RuntimeError unless there are one or ``count``."""
+    """Return an argument's value for each of ``count`` axes; raise RuntimeError unless it has one or ``count`` values."""
     values = sample[name]
     if len(values) not in (1, count):
         if sample.tensor_argument(name) is None:

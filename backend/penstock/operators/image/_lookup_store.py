@@ -36,7 +36,7 @@ class LookupStore(Store):
 
     @property
     def is_computed(self) -> bool:
-        """Whether planes of three-channel images are computed by factors rather than looked up."""
+        """Whether three-channel images are stored as planes, with values computed with ``factors`` rather than looked up."""
         return len(self.factors) > 0 and self.permutation == PLANES
 
     def covers(self, window: Region) -> Region:

@@ -158,7 +158,7 @@ def _write_rows(
     """Append a row of each channel to the channel's output, as far as it fills whole cache lines.
 
     Args:
-        held: float32, ``size`` elements per channel: a row of ``width`` values after ``LANES`` unused elements; unused ones follow.
+        held: float32, ``size`` elements per channel: ``LANES`` unused elements, a row of ``width`` values, more unused elements.
         rests: ``LANES`` elements per channel: the values of previous rows that did not fill a cache line.
         left: number of values in ``rests``, for each channel.
         done: the next write position in ``out``, for each channel.

@@ -253,7 +253,10 @@ class FloatPlan(ReferencePlan):
 
     @property
     def neighbours(self) -> str | None:
-        """The filter, if it resizes a whole three-channel image without antialiasing and both widths fill a vector; else None."""
+        """The filter if fused kernels support the plan, else None.
+
+        They resize whole three-channel images without antialiasing, if input and output are at least one vector wide.
+        """
         from penstock.kernels.cpu.torch_pixels import LEAST
 
         whole = all(

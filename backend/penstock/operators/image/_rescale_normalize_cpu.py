@@ -115,7 +115,7 @@ def resample_to_planes(
     the normalized values.
 
     Args:
-        image: uint8, contiguous; at least as many of its rows as a block has must be read.
+        image: uint8, contiguous; the vertical filter must read at least ``BLOCK`` (of ``fixed_point.py``) of its rows.
         row_starts, row_weights, row_bits: the vertical filter.
         starts, weights, bits: the horizontal filter, for at least ``LANES`` output columns.
         factors: as for :func:`compute_row`.

@@ -1,4 +1,4 @@
-"""Base class of operators that resize: from arguments to plans."""
+"""Base class of operators that resize: converts arguments to plans, and runs these."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
     """Composes each output from regions of the inputs, pasted over each other on a background of zeros.
 
     With one input and ``in_ids``, the regions come from the samples of that batch that ``in_ids`` selects; otherwise
-    there is one region from the same sample of each input. The other arguments have a row (y, x) for each region.
+    there is one region from the same sample of each input. Anchors and shapes have a row (y, x) for each region.
 
     >>> mosaics = fn.multi_paste(images, in_ids=ids, output_size=(300, 300), out_anchors=anchors)  # doctest: +SKIP
     """
@@ -273,7 +273,7 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
 
     @staticmethod
     def _sources(samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return each sample's number of regions and, for each region, the number of its input and its sample's index there."""
+        """Return each sample's number of regions and, for each region, the numbers of the input and the sample it is cut from."""
         workspace, owners = samples.workspace, samples.workspace.owners
         if not samples.given("in_ids"):
             input_count = len(workspace.inputs)

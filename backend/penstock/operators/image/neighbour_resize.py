@@ -77,7 +77,7 @@ def _parts(size: int, outputs: int) -> tuple[tuple[np.ndarray, np.ndarray], tupl
     below = np.floor(places).astype(np.int32)
     rest = places - below.astype(np.float32)
     rest[below < 0], below[below < 0] = 0, 0
-    # From the last pixel on, the result is the last pixel; an axis of one pixel has only this pixel.
+    # Beyond the last pixel, all weight is on the last pixel, as the one after `below`.
     rest[below >= size - 1], below[below >= size - 1] = one, max(size - 2, 0)
     weights = np.floor(rest * np.float32(_PARTS) + half).astype(np.int32)
     return (below, _PARTS - weights), (np.minimum(below + 1, size - 1), weights)

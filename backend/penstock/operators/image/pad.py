@@ -1,4 +1,4 @@
-"""`pad`: extends data to a common size, a multiple, or a minimum."""
+"""`pad`: extends data to a common size, a minimum size, or a multiple of a size."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ from penstock.schema.random_operator import RandomOperator
 
 @register_operator
 class RandomResizedCrop(RandomOperator[Spatial, ResamplePlan, ResamplePlans], ResizingOperator):
-    """Resizes a window of each image with random area and aspect ratio; the frames of a sequence share the window.
+    """Cuts a window of random area and aspect ratio out of each image, and resizes it; the frames of a sequence share a window.
 
-    The augmentation of Szegedy et al., "Going deeper with convolutions", 2015.
+    This is the augmentation of Szegedy et al., "Going deeper with convolutions", 2015.
 
     >>> images = fn.random_resized_crop(images, size=[224, 224], random_area=[0.1, 1.0])  # doctest: +SKIP
     """

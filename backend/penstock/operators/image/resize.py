@@ -87,7 +87,7 @@ class Resize(ReferenceResizing):
     )
 
     def setup(self) -> None:
-        # Launches have a single output.
+        # A launch can have only one output.
         self.launches = not self.args["save_attrs"]
         super().setup()
 

@@ -26,9 +26,9 @@ class ResizeCropMirror(ResizingOperator):
     Equivalent to ``resize``, ``crop`` and ``flip``, except that only the window is computed, and that it may reach
     outside the resized image, where the edge is repeated.
 
-    The bits of ``mirror`` select axes if the layout begins with them (HWC, DHWC). If other dimensions come first, bits
-    count from the end of the layout as in DALI: with CHW and FHWC, 1 mirrors H, and W is never mirrored; with FCHW,
-    neither is.
+    If the layout begins with the spatial axes (HWC, DHWC), bit 0 of ``mirror`` mirrors W, bit 1 H and bit 2 D. If other
+    dimensions come first, the number of the bit is one less for each of them, modulo 32, as in DALI: with CHW and FHWC, bit
+    0 mirrors H and bit 31 W; with FCHW, bit 31 mirrors H and bit 30 W.
 
     >>> images = fn.resize_crop_mirror(images, resize_shorter=256, crop=[224, 224], mirror=fn.random.coin_flip())  # doctest: +SKIP
     """

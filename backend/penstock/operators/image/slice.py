@@ -28,7 +28,7 @@ from penstock.schema.example_data import Example, fixed_arrays, on_photo, pictur
 
 @register_operator
 class Slice(WindowOperator[None]):
-    """Takes a box of each sample.
+    """Cuts a box out of each sample.
 
     The box comes from the inputs anchor and shape (in the order of ``axes`` or ``axis_names``; x before y by default),
     or from one of ``start`` and ``rel_start`` with one of ``end``, ``rel_end``, ``shape`` and ``rel_shape``. Start and

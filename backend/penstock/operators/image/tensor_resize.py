@@ -207,10 +207,11 @@ class TensorResize(ResizingOperator):
         return np.hstack([ones.astype(np.int64), sizes]), np.hstack([zeros, starts]), np.hstack([ones, ends])
 
     def _changed_dimensions(self, workspace: Workspace, named: Sequence[int]) -> tuple[int, int]:
-        """Return the first dimension that changes in any sample of the batch, and the number of dimensions up to the last such
-        one.
+        """Return the first dimension that changes in any sample of the batch, and the number of dimensions from it to the last
+        one that changes.
 
-        As in DALI, a dimension whose size stays the same is unchanged even if its region is larger, as after rounding the size up.
+        As in DALI, a dimension whose size stays the same counts as unchanged even if its region is larger, which happens when
+        the size is rounded up.
         """
         live = [index for index in range(workspace.batch_size) if index not in workspace.failures]
         changed: list[int] = []
