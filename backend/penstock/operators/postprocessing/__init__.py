@@ -1,1 +1,1 @@
-"""Turns a network's outputs into answers: boxes, labels, text and masks; and into the next network's input."""
+"""Operators that turn a network's outputs into answers (boxes, labels, text, masks) or into another network's input."""

@@ -166,7 +166,7 @@ __device__ inline bool suppresses(const Candidate &one, const Candidate &other, 
     float wide = larger(0.0f, smaller(other.box.right, one.box.right) - larger(other.box.left, one.box.left));
     float high = larger(0.0f, smaller(other.box.bottom, one.box.bottom) - larger(other.box.top, one.box.top));
     float shared = wide * high, whole = one.area + other.area - shared;
-    // Most pairs are far below the threshold, which a product shows much faster than the quotient that decides about the others.
+    // Most pairs are far below the threshold. A product proves this much faster than the quotient, which is needed only for the others.
     bool is_apart = !(shared > 0.0f) || shared <= whole * (0.999f * d.iou_threshold);
     if (is_apart || (d.class_wise && one.label != other.label)) return false;
     return shared / whole > d.iou_threshold;

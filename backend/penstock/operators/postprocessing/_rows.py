@@ -54,7 +54,9 @@ class Rows(PlanColumns[Tables]):
 
 
 class RowsOperator(Operator[None, Tables, Rows]):
-    """Base class: planning a batch computes its results, as their shapes depend on the data; computing only copies them.
+    """Base class of operators that compute results when a batch is planned, because shapes depend on them.
+
+    :meth:`compute` only copies the results to the outputs.
 
     On a GPU, inputs are copied to the host and results back.
     """
