@@ -105,7 +105,7 @@ class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
         if len(shape) < 2:
             raise RuntimeError(f"Points must have at least 2 dimensions, got shape {list(shape)}")
         if not sample.workspace.state:
-            # In a batch without points, results have no coordinates.
+            # For a batch without points, M and T are not read, and the output gets 0 coordinates.
             return (*shape[:-1], 0)
         sample.plan = self._map(sample, shape[-1])
         return (*shape[:-1], len(sample.plan[0]))

@@ -202,7 +202,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
             )
 
     def _matrix(self, sample: Sample[str, PerspectivePlan]) -> np.ndarray | None:
-        """Return the matrix of :class:`PerspectivePlan`; None if it is on the GPU."""
+        """Return the matrix for the plan (see :class:`PerspectivePlan`); None if it is on the GPU."""
         matrix_argument = self._given_matrix(sample)
         if matrix_argument is None:
             return None

@@ -104,7 +104,7 @@ def vector(
 
 
 def repeated(values: Sequence[float], name: str, count: int | None) -> np.ndarray:
-    """Return the values as float32; a single one is repeated ``count`` times."""
+    """Return values as float32; a single value is repeated ``count`` times."""
     array = np.asarray(values, np.float32)
     if count is None or len(array) == count:
         return array
