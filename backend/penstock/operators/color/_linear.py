@@ -28,7 +28,7 @@ LinearMap = tuple[np.ndarray, np.ndarray]
 
 @dataclass(eq=False)
 class LinearMaps(PlanColumns[LinearMap]):
-    """The maps of many samples.
+    """The linear maps of many samples.
 
     Attributes:
         matrices: float64 of shape (samples, n, n).
