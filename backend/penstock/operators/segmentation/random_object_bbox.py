@@ -23,8 +23,8 @@ _CLASS_ARGUMENTS = ("classes", "class_weights", "output_class")
 class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, list[float] | None], np.ndarray]]):
     """Draws a class, then one of its objects, and returns the object's bounding box.
 
-    An object is a set of elements with the same label, connected by shared faces. If no object fits, and with
-    probability ``1 - foreground_prob``, the box is the whole map.
+    An object is a set of elements with the same label, connected by shared faces. With probability
+    ``1 - foreground_prob``, or if no object fits, the box is the whole map.
 
     >>> anchor, shape = fn.segmentation.random_object_bbox(labels, k_largest=3)
     """
