@@ -217,8 +217,8 @@ __device__ inline uint64 kept_of(uint64 gone, uint64 better_low, uint64 better_h
     return kept;
 }
 
-// What a thread of `sweep` reads for a word before it decides on the word's candidates: for some of them, which candidates of the word
-// with the number of its lane they suppress; the two arguments of `kept_of`; and one candidate.
+// What a thread of `sweep` reads in advance for a word. `rows`: for some of the word's candidates, which candidates of word `lane` they
+// suppress; `better_low`, `better_high`: arguments of `kept_of`; `candidate`: one of the word's candidates.
 struct Step {
     uint64 rows[ROWS], better_low, better_high;
     Candidate candidate;
@@ -242,8 +242,8 @@ __device__ inline Step step_of(const Detections &d, int64 begin, int64 size, int
 }
 
 // Decides which candidates of a chunk are kept, word by word, with one block per sample. Kept candidates are moved to the front of all
-// candidates, over others that are no longer needed. In `suppressed`, each thread collects which candidates of the word with the number
-// of its lane are suppressed by kept ones.
+// candidates, over others that are no longer needed. In `suppressed`, each thread collects which candidates of word `lane` are suppressed
+// by kept candidates.
 __global__ void sweep(const int64 *__restrict__ first_blocks, const Detections *__restrict__ samples, int count,
                       Result *__restrict__ results, int64 begin) {
     __shared__ uint32 out[2 * WORDS];

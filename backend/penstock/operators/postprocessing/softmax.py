@@ -17,7 +17,8 @@ class Softmax(AxisOperator):
     """Turns scores into probabilities: exponentials that sum to 1 along a dimension.
 
     Probabilities are computed in double precision; results are FLOAT, less than 2 units in the last place from the exact ones. A
-    score of -inf has probability 0. If a score along the dimension is NaN or +inf, or all are -inf, all its results are NaN.
+    score of -inf has probability 0. If a score is NaN or +inf, or all scores along the dimension are -inf, all results along it are
+    NaN.
 
     >>> probabilities = fn.softmax(logits)
     """
