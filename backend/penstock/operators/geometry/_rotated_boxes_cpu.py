@@ -37,7 +37,7 @@ def rotate_boxes(
         radians: the angle of each sample.
         normalized: whether coordinates are fractions of the extents of the image and, in the output, of the canvas.
         with_sizes: whether a box consists of a corner and its extents, rather than two corners.
-        expansion: how far boxes grow: 0: to the size of the original box, 1: to that of the box that encloses the rotated one.
+        expansion: how much boxes grow, from 0 (the size of the original box) to 1 (the size of the box that encloses the rotated box).
         threshold: boxes of which less than this fraction is on the canvas are dropped.
         rotated: output: the remaining boxes, in the form of ``boxes``.
         indices: output, int32 of shape (n,): the index of each remaining box among the boxes of its sample.

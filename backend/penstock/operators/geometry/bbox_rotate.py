@@ -25,7 +25,7 @@ from penstock.schema import (
 from penstock.schema.example_data import boxes
 from penstock.schema.operator import Shape
 
-# How far boxes grow: 0: to the size of the original box, 1: to that of the box that encloses the rotated one.
+# How much boxes grow, from 0 (the size of the original box) to 1 (the size of the box that encloses the rotated box).
 _EXPANSION = {"expand": 1.0, "halfway": 0.5, "fixed": 0.0}
 
 
