@@ -1,5 +1,5 @@
-"""Rotations of many images and their canvases, and affine matrices in single precision. Extents are rows in x, y(, z)
-order."""
+"""Matrices that rotate many images, the canvases that hold the results, and affine matrices in single precision. Arrays of extents
+have one row for each image, in x, y(, z) order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TO_RADIANS = np.float32(math.pi / 180)
 
 @inner
 def _cosine_sine(radians: float) -> tuple[float, float]:
-    """Return the cosine and sine; NaN for infinite angles."""
+    """Return the cosine and sine of an angle; NaN for infinite angles."""
     if not np.isfinite(radians):
         return np.nan, np.nan
     return math.cos(radians), math.sin(radians)
@@ -30,8 +30,8 @@ def fill_rotations_2d(angles: np.ndarray, rotations: np.ndarray) -> None:
 
 @kernel
 def fill_rotations_3d(angles: np.ndarray, axes: np.ndarray, rotations: np.ndarray) -> None:
-    """Same as :func:`fill_rotations_2d`, about unit vectors (x, y, z), float32, in single precision as in DALI; Rodrigues'
-    formula.
+    """Same as :func:`fill_rotations_2d` for volumes; ``axes`` are unit vectors (x, y, z), float32. Rodrigues' formula, in single
+    precision as in DALI.
     """
     for row in range(len(rotations)):
         axis = axes[min(row, len(axes) - 1)]
@@ -50,7 +50,7 @@ def fill_rotations_3d(angles: np.ndarray, axes: np.ndarray, rotations: np.ndarra
 
 @kernel
 def fill_canvases(sizes: np.ndarray, rotations: np.ndarray, enclosing: np.ndarray, canvases: np.ndarray) -> bool:
-    """Fill the smallest extents that hold the rotated images, and the canvases; return whether all rotations are finite.
+    """Compute the smallest extents that hold the rotated images, and those of the canvases; return whether all rotations are finite.
 
     A canvas has the parity of the input extent that contributes most to it, which keeps centres on or between pixels.
     """
@@ -75,7 +75,7 @@ def fill_canvases(sizes: np.ndarray, rotations: np.ndarray, enclosing: np.ndarra
 
 @kernel
 def fill_about_centres(linear: np.ndarray, sizes_in: np.ndarray, sizes_out: np.ndarray, matrices: np.ndarray) -> None:
-    """Fill the matrices [R|t], float32, that map the centres of outputs to the centres of inputs."""
+    """Compute the matrices [R|t], float32, where R is ``linear`` and t maps the centre of each output to the centre of its input."""
     half = np.float32(0.5)
     for row in range(len(matrices)):
         matrix = matrices[row]

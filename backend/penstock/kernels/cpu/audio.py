@@ -14,7 +14,7 @@ from penstock.kernels.cpu.simd import at, load, store, total, transposed, zeros
 
 @njit(nogil=True)
 def reflected(index: int, count: int) -> int:
-    """Return ``index`` mirrored into [0, count) at the first and the last element, which are not repeated."""
+    """Return the index in [0, count) onto which ``index`` is reflected; the first and the last element are not repeated."""
     if count == 1:
         return 0
     period = 2 * count - 2
@@ -152,8 +152,8 @@ def moving_power(signal: np.ndarray, window: int, reset_interval: int, out: np.n
         end, total = min(begin + interval, signal.size), 0.0
         for k in range(max(0, begin - window + 1), begin):
             total += _squared(signal, k)
-        # The sum's dependency chain has only one addition for each element: of the difference between the element entering and the one
-        # leaving.
+        # The difference between the entering and the leaving element does not depend on the sum, so each element adds only one
+        # addition to the sum's dependency chain.
         filled = min(max(window, begin), end)
         for i in range(begin, filled):
             total += _squared(signal, i)
@@ -169,7 +169,7 @@ def moving_power(signal: np.ndarray, window: int, reset_interval: int, out: np.n
 
 @njit(nogil=True)
 def loud_part(power: np.ndarray, threshold: np.float32) -> tuple[int, int]:
-    """Return the first and the last element that reach the threshold; the first is greater if none does."""
+    """Return the positions of the first and the last element that reach the threshold; the first is greater than the last if none does."""
     first, last = 0, power.size - 1
     while first < power.size and not power[first] >= threshold:
         first += 1
@@ -205,9 +205,9 @@ def sinc_phases(table: np.ndarray, lobes: int) -> np.ndarray:
     return np.stack([padded[phase : phase + 32 * stride : 32] for phase in range(33)])
 
 
-# The number of outputs whose positions are computed from one exact position, and of those whose sums are computed together.
+# The number of outputs whose positions are computed from one exact position, and the number of outputs that are summed at a time.
 _BLOCK, _ABREAST = 256, 8
-# The largest number of weights in filters that are kept for later blocks.
+# The maximum number of weights that are cached for later blocks.
 _MAX_WEIGHTS = 1 << 16
 # An upper bound, in samples, of the error of the product of a position and a rounded ratio.
 _ROUNDING_ERROR = 1e-9
@@ -223,10 +223,10 @@ def _weights_at(
 
     Args:
         flat: the rows of :func:`sinc_phases`, of ``stride`` entries.
-        steps: numbers from 0 on.
-        x: the distance from the output to the first tap, in samples.
-        center: the middle of the table.
-        entry: the entry before the first tap.
+        steps: the numbers 0, 1, 2 and so on; float32.
+        x: the position of the first tap relative to the output, in samples.
+        center: the position of the sinc's centre in the table.
+        entry: the number of the table's entry at the first tap, rounded down.
     """
     # The table positions of an output's taps are 32 entries apart: they are in one row and the next.
     low, step = (entry & 31) * stride + (entry >> 5) + k, load(steps, k, TAPS_AT_A_TIME)
@@ -252,8 +252,8 @@ def _fill_weights(
         position: the position of the first output.
         scale, lobes, phases: as for :func:`resample`.
         count: the number of outputs.
-        steps: numbers from 0 on.
-        firsts: filled; int64 of shape (outputs,).
+        steps: the numbers 0, 1, 2 and so on; float32.
+        firsts: filled with each output's first sample; int64 of shape (outputs,).
         out: filled with the weights; float32 of shape (outputs * taps,).
     """
     center = np.float32(lobes * 32 + 1)
@@ -300,7 +300,7 @@ def _filter_eight(
 
 @inner
 def _repeats(scale: float, blocks: int) -> bool:
-    """Return whether one of the next blocks begins at the same distance from an input sample as the first one does."""
+    """Return whether one of the next blocks begins exactly at an input sample, as the first one does, so that filters repeat."""
     for number in range(1, blocks + 1):
         position = number * _BLOCK * scale
         if abs(position - np.rint(position)) < _ROUNDING_ERROR:
@@ -312,7 +312,7 @@ def _repeats(scale: float, blocks: int) -> bool:
 def _resample_once(
     padded: np.ndarray, silence: float, scale: float, lobes: int, phases: np.ndarray, steps: np.ndarray, out: np.ndarray
 ) -> None:
-    """Same as :func:`_resample`, for ratios with which no filter is used twice."""
+    """Same as :func:`_resample`, for ratios at which no filter can be reused."""
     center = np.float32(lobes * 32 + 1)
     taps = (2 * lobes + TAPS_AT_A_TIME - 1) // TAPS_AT_A_TIME * TAPS_AT_A_TIME
     flat, stride = phases.ravel(), phases.shape[1]

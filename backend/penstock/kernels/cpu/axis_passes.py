@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.kernels.cpu.options import inner, kernel
 
-# Filters, by their number in `DALIInterpType`. LINEAR is the same triangle as TRIANGULAR.
+# The numbers of filters in `DALIInterpType`. LINEAR is the same triangle as TRIANGULAR.
 NEAREST, LINEAR, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = range(6)
 # The radius of a filter that is not widened, in samples.
 _RADIUS = np.array([0, 1, 2, 3, 1, 1], np.float32)
@@ -26,11 +26,11 @@ _ORDERS_OF_TWO = np.array(list(itertools.permutations(range(2))), np.int64)
 _ORDERS_OF_THREE = np.array(list(itertools.permutations(range(3))), np.int64)
 _HALF, _ONE, _TWO = np.float32(0.5), np.float32(1), np.float32(2)
 
-# Columns of the descriptors of passes: those in single precision, and the integers.
+# Columns of `singles` and of `wholes`, the arrays that describe passes; see `fill_passes`.
 ORIGIN, STEP, SCALE = range(3)
 OFFSET, LOW, HIGH, TAPS = range(4)
 RESTS = 4
-"""The largest number of ranges of a line that are rounded differently from the others."""
+"""The maximum number of ranges of a line whose values are rounded one by one; see :func:`fill_rests`."""
 
 
 @kernel
@@ -49,7 +49,7 @@ def _sinc(x: np.float32) -> np.float32:
 
 @inner
 def _width(kind: int, widened: bool, covered: np.float32, size_out: int) -> np.float32:
-    """Return the extent of a filter, in input samples."""
+    """Return the width of a filter, in input samples."""
     own = _RADIUS[kind]
     radius = np.float32(own * covered) / np.float32(size_out) if widened else own
     if kind == GAUSSIAN:
@@ -103,24 +103,25 @@ def fill_passes(
     """Describe the resampling passes of an image with two or three axes.
 
     Args:
-        size_in, size_out: extents in samples.
+        size_in, size_out: the extents of the input and the output, in samples.
         start, end: the region of the input that the output covers.
-        kinds: the filters.
+        kinds: the number of each axis's filter.
         antialias: whether filters widen when an axis shrinks.
         entries: the number of entries of each filter's table.
         order: filled with the axes in the order of passes.
-        singles: filled, float32 of shape (axes, 3): where the window of output position 0 begins, relative to the offset (for NEAREST: the
-            edge of its pixel), the step to the next position, and the number of entries in the filter's table per input sample.
+        singles: filled, float32 of shape (axes, 3): where the window of output position 0 begins, relative to the offset (for NEAREST:
+            where the region begins), the step from one output position to the next, and the number of entries in the filter's table
+            per input sample.
         wholes: filled, int64 of shape (axes, 4): the offset, the range of input positions that are read, and the number of taps.
     """
     axes = size_in.size
-    # Numbered from the last axis, as in orders.
+    # These arrays begin with the last axis, as `_fill_order` expects.
     extents, taps, outputs = np.empty(axes, np.int64), np.empty(axes, np.int64), np.empty(axes, np.int64)
     anchors, turned = np.empty(axes, np.float32), np.empty(axes, np.int64)
     for axis in range(axes):
         size, begin, stop = size_in[axis], np.float32(start[axis]), np.float32(end[axis])
         if begin == stop:
-            # Empty regions are ignored.
+            # An empty region stands for the whole axis.
             begin, stop = np.float32(0), np.float32(size)
         covered = np.float32(abs(stop - begin))
         scale, anchor, count = _ONE, np.float32(0), np.int64(1)
@@ -134,7 +135,7 @@ def fill_passes(
             anchor = np.float32(np.float32(last * _HALF) / scale)
         low = _bounded(np.floor(np.float32(min(begin, stop) - anchor)), size)
         high = _bounded(np.ceil(np.float32(np.float32(max(begin, stop) - anchor) + np.float32(count))), size)
-        # A region outside the image reads the image's edge.
+        # If the region lies outside the image, the image's edge is read.
         low = min(low, size - 1)
         high = max(high, low + 1)
         singles[axis, ORIGIN], singles[axis, SCALE], anchors[axis] = begin, scale, anchor
@@ -148,7 +149,7 @@ def fill_passes(
     for axis in range(axes):
         if axis == order[0]:
             wholes[axis, LOW], wholes[axis, HIGH] = 0, size_in[axis]
-        # Positions are counted from the region's start, which rounds them.
+        # As in DALI, positions are relative to the first one that is read: this affects how they are rounded.
         wholes[axis, OFFSET] = wholes[axis, LOW]
         origin, step = np.float32(singles[axis, ORIGIN] - np.float32(wholes[axis, LOW])), singles[axis, STEP]
         if kinds[axis] != NEAREST:
@@ -159,7 +160,7 @@ def fill_passes(
 
 @inner
 def window_start(output: int, origin: np.float32, step: np.float32, offset: int) -> np.int64:
-    """Return the first position of the window of an output position; it may lie outside the input."""
+    """Return the first input position in an output position's window; it may lie outside the input."""
     return np.int64(np.ceil(np.float32(np.float32(np.float32(output) * step) + origin))) + offset
 
 
@@ -222,10 +223,10 @@ def read_span(
 def fill_taps(
     singles: np.ndarray, wholes: np.ndarray, table: np.ndarray, first: int, starts: np.ndarray, weights: np.ndarray
 ) -> None:
-    """Fill the taps of some output positions of an axis.
+    """Compute the taps of consecutive output positions of an axis.
 
     Args:
-        singles, wholes: the description of the axis's pass.
+        singles, wholes: the axis's rows of the arrays that :func:`fill_passes` filled.
         table: the filter's table.
         first: the first of the output positions.
         starts: filled with the first input position of each window; positions outside the input stand for its edge.
@@ -248,11 +249,11 @@ def fill_taps(
 
 @kernel
 def fill_nearest(singles: np.ndarray, wholes: np.ndarray, is_width: bool, first: int, positions: np.ndarray) -> None:
-    """Fill the input positions nearest to some output positions.
+    """Compute the input positions nearest to consecutive output positions of an axis.
 
     Args:
-        singles, wholes: the description of the axis's pass.
-        is_width: whether it is the last axis; along others, the position is the sum of steps added one by one.
+        singles, wholes: the axis's rows of the arrays that :func:`fill_passes` filled.
+        is_width: whether the axis is the last one; along other axes, steps are added up one by one, with the rounding that follows.
         first: the first of the output positions.
         positions: filled with the input positions.
     """
@@ -271,14 +272,14 @@ def fill_nearest(singles: np.ndarray, wholes: np.ndarray, is_width: bool, first:
 
 @inner
 def _rest_of(begin: int, end: int, lanes: int, rest: np.ndarray) -> int:
-    """Fill in the part of a range that is left after groups of ``lanes``; return where the next range begins."""
+    """Set ``rest`` to the part of a range that is left after whole groups of ``lanes``; return where the next range begins."""
     rest[0], rest[1] = begin + max(end - begin, 0) // lanes * lanes, end
     return max(begin, end)
 
 
 @inner
 def _fill_rests_of_columns(singles: np.ndarray, wholes: np.ndarray, width: int, lanes: int, rests: np.ndarray) -> None:
-    """Fill in the ranges of the columns that are left where DALI resamples columns in groups of ``lanes``.
+    """Set ``rests`` to the ranges of columns that are left over when DALI resamples columns in groups of ``lanes``.
 
     Columns whose windows lie inside the input are grouped separately from those to the left and to the right of them.
     """
@@ -313,10 +314,10 @@ def fill_rests(
     lanes: int,
     rests: np.ndarray,
 ) -> None:
-    """Fill in which values of a line DALI rounds one by one, halves away from zero; the others it rounds in groups, halves to even.
+    """Find the values of a line that DALI rounds one by one, halves away from zero; it rounds all other values in groups, halves to even.
 
     Args:
-        order, kinds, singles, wholes: the passes, as in :func:`fill_passes`.
+        order, kinds, singles, wholes: the passes, as filled by :func:`fill_passes`.
         size_out: extents of the output.
         channels: channels of a pixel.
         lanes: the number of values that are rounded together; 0: results are not rounded.

@@ -1,4 +1,4 @@
-"""Sizes and regions for resizing, for many images in one call.
+"""Compute output sizes and input regions of many images to resize, in one call.
 
 Written as scalar loops: the shorter NumPy equivalents take numba seconds to compile.
 """
@@ -9,11 +9,11 @@ import numpy as np
 
 from penstock.kernels.cpu.options import inner, kernel
 
-# A region grows by no more than this factor when an extent is rounded up to 1.
+# When an output extent is rounded up to 1, its region grows by at most this factor.
 _MAX_GROWTH = 10.0
 # A region with a smaller extent is enlarged by half of this on each side; in pixels, in single precision.
 _MIN_REGION = np.float64(np.float32(1e-3))
-# Modes, by their number in `resize_shapes.MODES`.
+# The numbers of modes in `resize_shapes.MODES`.
 _DEFAULT, _STRETCH, _NOT_LARGER, _NOT_SMALLER = range(4)
 _TOO_LARGE = 2.0**62
 # How real-valued extents are rounded to integers.
@@ -22,7 +22,7 @@ HALF_AWAY, TRUNCATED, CEILED = range(3)
 
 @kernel
 def _single(value: float) -> np.float64:
-    """Return the value rounded to single precision, on which ties depend: half a size, or the nearest pixel."""
+    """Return the value rounded to single precision, as in DALI: it decides how sizes and positions halfway between integers are rounded."""
     return np.float64(np.float32(value))
 
 
@@ -33,7 +33,7 @@ def _scale(size: float, extent: float) -> np.float64:
 
 @inner
 def _fill_extents(extents: np.ndarray, requested: np.ndarray, mode: int, most: np.ndarray, sizes: np.ndarray) -> None:
-    """Compute the real-valued output extents of one image; negative requests count by their absolute value; 0: not requested."""
+    """Compute the real-valued output extents of one image. Of requested extents, the absolute values are used; 0: not requested."""
     axes = extents.size
     given = 0
     known = 0
@@ -55,7 +55,7 @@ def _fill_extents(extents: np.ndarray, requested: np.ndarray, mode: int, most: n
             common = lowest if mode == _NOT_LARGER else highest
         for axis in range(most.size):
             if most[axis] > 0 and extents[axis] != 0:
-                # In double precision, unlike scales from requested extents.
+                # This scale is in double precision, unlike scales from requested extents.
                 common = min(common, most[axis] / extents[axis])
         for axis in range(axes):
             size = abs(requested[axis])
@@ -76,7 +76,7 @@ def _fill_extents(extents: np.ndarray, requested: np.ndarray, mode: int, most: n
 def _region(
     row: int, axis: int, size: int, region_starts: np.ndarray, region_ends: np.ndarray, relative: bool
 ) -> tuple[float, float]:
-    """Return the bounds of the region of one axis of one image."""
+    """Return the start and end of an image's region along one axis, in input samples."""
     if len(region_starts) == 0:
         return 0.0, np.float64(size)
     start = region_starts[min(row, len(region_starts) - 1), axis]
@@ -133,22 +133,22 @@ def fill_axis_plans(
 
     Args:
         shapes: the input's extents.
-        requested: requested extents; 0: none; negative: mirrored. One row for each image, or one for all.
+        requested: requested extents; 0: not requested; negative: mirrored. One row for each image, or one for all.
         mode: number of the mode.
         most: the maximum extent of each axis; 0: no limit; empty: no limits at all.
-        region_starts, region_ends: the bounds of the region to resize; one row for each image, one for all, or none: the whole
-            images.
+        region_starts, region_ends: the bounds of the region to resize; one row for each image, or one for all. Without rows, whole
+            images are resized.
         relative: whether regions are fractions of the input's extents.
         subpixel: adjust the region to keep the true scale when an extent is rounded.
         rounding: how extents are rounded: ``HALF_AWAY``, ``TRUNCATED`` or ``CEILED``.
         alignment: for each axis, the point of the region that stays fixed when the region is adjusted; one row for each
             image, or one for all.
         keeps_empty: whether empty axes stay empty.
-        starts, ends: filled with the region that the output covers.
-        rounded: filled with the output's extents.
+        starts, ends: filled with the bounds of the input's region that the output covers.
+        rounded: filled with the output's extents, rounded to integers.
 
     Returns:
-        The first extent that is NaN or too large; 0 if there is none.
+        The first output extent that is NaN or too large; 0 if there is none.
     """
     images, axes = shapes.shape
     extents, sizes = np.empty(axes), np.empty(axes)
@@ -195,7 +195,10 @@ def fill_filters(
     growing: np.ndarray,
     filters: np.ndarray,
 ) -> None:
-    """Choose the filter of each axis, one row for each image; ``shrinking`` and ``growing`` may have one row for all."""
+    """Choose each axis's filter: that in ``shrinking`` if the axis shrinks, otherwise that in ``growing``.
+
+    Arrays have one row for each image; ``shrinking`` and ``growing`` may have one row for all.
+    """
     images, axes = sizes.shape
     for image in range(images):
         for axis in range(axes):
@@ -213,7 +216,7 @@ def fill_windows(
     starts: np.ndarray,
     ends: np.ndarray,
 ) -> None:
-    """Narrow regions, one row for each image, to those on which windows of the outputs depend.
+    """Narrow regions to the parts on which windows of the outputs depend; arrays have one row for each image.
 
     Windows may reach outside the output, where the edge is repeated.
 

@@ -11,7 +11,7 @@ from penstock.kernels.cpu.options import kernel
 def block_means(image: np.ndarray, rows: int, columns: int, result: np.ndarray) -> None:
     """Compute the mean of each block of ``rows`` by ``columns`` pixels; blocks at the end may be smaller.
 
-    Sums are multiplied by the 24-bit reciprocal of the number of pixels, and the way halves are rounded depends on that.
+    As in Pillow, sums are multiplied by the 24-bit reciprocal of the number of pixels, which determines how halves are rounded.
     """
     height, width, channels = image.shape
     for y in range(result.shape[0]):

@@ -15,7 +15,7 @@ from penstock.tensors.places import places_of_samples
 
 # The minimum number of bytes for which waking a thread pays off.
 _MIN_BYTES_PER_THREAD = 1 << 20
-# The minimum number of bytes written past the caches, as `kMinBytesPastCaches` in `backend/core/copies.h`.
+# Copies of at least this many bytes bypass the caches; the same as `kMinBytesPastCaches` in `backend/core/copies.h`.
 _MIN_BYTES_PAST_CACHES = 2 << 20
 
 
@@ -24,9 +24,9 @@ class Blocks(NamedTuple):
 
     Attributes:
         sources, targets: the address of each block's first row.
-        source_steps, target_steps: bytes from a row to the next one; negative: upwards.
+        source_steps, target_steps: bytes from the start of a row to that of the next one; may be negative.
         rows: the number of rows of a block.
-        sizes: bytes of a row.
+        sizes: the number of bytes in a row.
     """
 
     sources: np.ndarray
@@ -52,12 +52,12 @@ class Threads(Protocol):
 
 
 class Batch(Threads, Protocol):
-    """The part of a workspace that is needed to copy a whole batch.
+    """The attributes of a workspace that are needed to copy a whole batch.
 
     Attributes:
         batch_size: number of samples.
         inputs, outputs: the batches to read and to fill.
-        failures: the errors of samples that have failed, by sample.
+        failures: the errors of samples that have failed, by the sample's index.
     """
 
     batch_size: int
@@ -77,8 +77,8 @@ def copy_blocks(threads: Threads, blocks: Blocks, together: int = 1, read_next: 
     Args:
         threads: the threads to use, such as a workspace.
         blocks: the blocks; sources must not overlap targets.
-        together: the number of successive blocks that one thread copies in order, so that their targets may overlap.
-        read_next: whether the targets are read next, and so should stay in the caches.
+        together: how many successive blocks the same thread copies, in order; the targets of these may overlap.
+        read_next: whether the targets will be read soon, so that they should stay in the caches.
     """
     count = len(blocks.sources)
     table = np.empty((count, len(blocks)), np.int64)
@@ -97,7 +97,7 @@ def copy_blocks(threads: Threads, blocks: Blocks, together: int = 1, read_next: 
 
 
 def copy_samples(threads: Threads, source: TensorList, target: TensorListCPU, read_next: bool = False) -> bool:
-    """Copy a batch's samples to those of another one, of the same shapes; return False, without copying, if some are not contiguous.
+    """Copy a batch's samples to those of a batch of the same shapes; return False, without copying, if a sample is not contiguous.
 
     Args:
         threads, read_next: as for :func:`copy_blocks`.
@@ -112,7 +112,7 @@ def copy_samples(threads: Threads, source: TensorList, target: TensorListCPU, re
 
 
 def pack_arrays(arrays: Sequence[np.ndarray], sizes: Sequence[int], offsets: Sequence[int], target: int) -> bool:
-    """Copy the data of arrays to memory; return False if one of them is not contiguous.
+    """Copy the data of arrays to one block of memory; return False if an array is not contiguous.
 
     Args:
         arrays: arrays of any types.
@@ -132,7 +132,7 @@ def pack_arrays(arrays: Sequence[np.ndarray], sizes: Sequence[int], offsets: Seq
 
 
 def join_samples(batch: Batch, axis: int) -> bool:
-    """Concatenate the inputs along an axis into the output; return False, without copying, if samples are not contiguous."""
+    """Concatenate the inputs along an axis into the output; return False, without copying, if a sample is not contiguous."""
     output = batch.outputs[0]
     places = [] if batch.failures or not batch.batch_size else list(map(places_of_samples, [*batch.inputs, output]))
     known = [own for own in places if own is not None]
@@ -149,8 +149,8 @@ def join_samples(batch: Batch, axis: int) -> bool:
 
 
 def volumes(shapes: Sequence[tuple[int, ...]], first: int, end: int | None = None) -> np.ndarray | int:
-    """Return the number of elements in dimensions ``first`` to ``end``: one for each sample, or one for all if their shapes
-    are equal.
+    """Return the product of the extents from dimension ``first`` up to, but not including, ``end``: one for each sample, or a single
+    one if all shapes are equal.
     """
     if shapes.count(shapes[0]) == len(shapes):
         return math.prod(shapes[0][first:end])

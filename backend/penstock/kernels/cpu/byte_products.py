@@ -1,6 +1,7 @@
-"""Sums of products of bytes and 16-bit weights, four at a time, by AVX-512's instructions for neural networks (VNNI).
+"""Sums of products of bytes and 16-bit weights, four at a time, with AVX-512's VNNI instructions.
 
-These instructions multiply unsigned by signed bytes, so a weight is split into two bytes, the higher of which counts 256 times.
+These instructions multiply unsigned by signed bytes, so a weight is split into a high and a low byte, both signed, and the sum for
+the high bytes is multiplied by 256 at the end.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ _NEEDED = ("avx512bw", "avx512vnni")
 
 @intrinsic
 def are_supported(_context: TypingContext) -> Intrinsic:
-    """Return whether the kernel is compiled for a machine that has the instructions; otherwise, :func:`sum_quads` and :func:`sum_lines`
-    do nothing.
+    """Return whether the kernel is compiled for a machine with VNNI instructions; on others, :func:`sum_quads` and :func:`sum_lines` do
+    nothing.
     """
 
     def generate(context: TargetContext, _builder: IRBuilder, _signature: Signature, _args: Sequence[Value]) -> Value:
@@ -44,18 +45,18 @@ def are_supported(_context: TypingContext) -> Intrinsic:
 
 @njit(inline="always", **OPTIONS)
 def high_byte(weight: int) -> np.int32:
-    """Return the byte of a weight that counts 256 times, as an unsigned number."""
+    """Return the bits of a weight's high byte, as a number from 0 to 255."""
     return np.int32(((np.int64(weight) + 128) >> 8) & 0xFF)
 
 
 @njit(inline="always", **OPTIONS)
 def low_byte(weight: int) -> np.int32:
-    """Return the other byte of a weight, as an unsigned number."""
+    """Return the bits of a weight's low byte, as a number from 0 to 255."""
     return np.int32(np.int64(weight) & 0xFF)
 
 
 LEAST_WEIGHT, MOST_WEIGHT = -(1 << 15) - 128, (1 << 15) - 129
-"""The bounds of weights that can be split into two bytes."""
+"""The smallest and the largest weight that can be split into two signed bytes."""
 
 
 def _shuffled(builder: IRBuilder, first: Value, second: Value, lanes: Sequence[int]) -> Value:
@@ -76,7 +77,7 @@ def _store(builder: IRBuilder, place: Value, values: Value) -> None:
 
 
 def _woven(builder: IRBuilder, first: Value, second: Value, kind: ir.VectorType, high: bool) -> Value:
-    """Interleave two vectors of ``kind``, lane by lane, from the lower or the upper half of each 128 bits."""
+    """Return two vectors interleaved lane by lane, where ``kind`` defines the lanes: the lower or the upper halves of each 128 bits."""
     part = kind.count // 4
     half = part // 2
     lanes = [
@@ -129,9 +130,10 @@ def transpose_quads(
 
 
 class _Sums:
-    """Sums in 16 lanes each, accumulated in a loop.
+    """Vectors of sums in 16 lanes, accumulated in a loop.
 
     Args:
+        count: the number of vectors.
         start: the initial value of all sums.
     """
 
@@ -147,7 +149,9 @@ class _Sums:
         ]
 
     def add(self, number: int, values: Value, weights: Sequence[Value]) -> None:
-        """Add, in each lane, the products of four bytes and four weights; ``weights``: the high bytes and the low bytes."""
+        """Add the products of four bytes and four weights in each lane to vector ``number``; ``weights``: a vector of their high bytes,
+        and one of their low bytes.
+        """
         builder = self._builder
         for part, factor in zip(self._parts[number], weights):
             product = _called(
@@ -161,7 +165,7 @@ class _Sums:
             builder.store(product, part)
 
     def shifted(self, bits: Value) -> list[Value]:
-        """Return the sums shifted right by their fractional bits."""
+        """Return the vectors of sums, shifted right by their ``bits`` fractional bits."""
         builder, sums = self._builder, []
         eight, shift = (llvm.spread_lanes(builder, value, llvm.WORDS) for value in (ir.Constant(llvm.INT32, 8), bits))
         for high, low in ([builder.load(part) for part in parts] for parts in self._parts):
@@ -170,13 +174,13 @@ class _Sums:
 
 
 def _weights_at(builder: IRBuilder, weights: Value, index: Value) -> list[Value]:
-    """Return the weights of four bytes, spread to all lanes: the high bytes and the low bytes."""
+    """Return four weights, broadcast to all lanes: a vector of their high bytes, and one of their low bytes."""
     places = [builder.gep(weights, [builder.add(index, ir.Constant(llvm.INT64, k))]) for k in (0, 1)]
     return [llvm.spread_lanes(builder, builder.load(place), llvm.WORDS) for place in places]
 
 
 def _half(builder: IRBuilder, bits: Value) -> Value:
-    """Return half of ``1 << bits``; 0 for no bits."""
+    """Return half of ``1 << bits``; 0 if ``bits`` is 0."""
     return builder.lshr(builder.shl(ir.Constant(llvm.INT32, 1), bits), ir.Constant(llvm.INT32, 1))
 
 
@@ -240,12 +244,12 @@ def sum_lines(
     target: types.Array,
     end: types.Integer,
 ) -> Intrinsic:
-    """Compute 64 adjacent bytes as weighted sums of 64 bytes in each of ``taps`` rows, the first at ``place``, ``stride``
-    apart.
+    """Compute 64 adjacent bytes as weighted sums of 64 bytes in each of ``taps`` rows, of which the first is at ``place`` and each
+    other is ``stride`` elements after the one before it.
 
     Args:
-        weights: int32; for each four rows, two numbers from ``index`` on: the high bytes and the low bytes of four weights. Those for rows
-            beyond the last one are 0.
+        weights: int32; for every four rows, two numbers from ``index`` on: the high bytes and the low bytes of four weights. Weights for
+            rows beyond the last one must be 0.
         bits: fractional bits of the weights.
         target: uint8; receives the bytes from ``end`` on.
     """
@@ -280,7 +284,7 @@ def sum_lines(
             )
         rest = builder.and_(args[5], three)
         with builder.if_then(builder.icmp_unsigned(">", rest, ir.Constant(llvm.INT64, 0))):
-            # Weights beyond the last row are 0, so that the last row can be read in place of missing ones.
+            # Weights beyond the last row are 0, so the last row can be read instead of the missing ones.
             begin = builder.mul(builder.mul(whole, four), args[2])
             last = builder.sub(rest, unit)
             places = []

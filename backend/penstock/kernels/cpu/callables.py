@@ -44,17 +44,17 @@ class Compiled:
 
     @property
     def name(self) -> str:
-        """The name by which libraries identify it."""
+        """The name by which libraries identify the function."""
         return f"{self.__module__}:{self.py_func.__qualname__}"
 
     @functools.cached_property
     def digest(self) -> str:
-        """The digest of everything that its compiled code depends on."""
+        """The digest of everything on which the compiled code depends."""
         return digest_of(self.py_func, self.targetoptions)
 
     @functools.cached_property
     def dispatcher(self) -> Any:
-        """numba's dispatcher, which compiles the function.
+        """The dispatcher of numba that compiles the function.
 
         Raises:
             MissingCompilerError: numba is not installed.
@@ -73,12 +73,12 @@ class Compiled:
         return self.dispatcher._numba_type_
 
     def found(self, kind: libraries.Kind, types: str) -> libraries.Entry | None:
-        """Return a library's code for some types of arguments; None if numba has to compile it."""
+        """Return a library's code for these types of arguments; None if numba has to compile it."""
         recording.record(kind, self.name, types)
         library = libraries.library()
         entry = None if library is None else library.find(kind, self, types)
         if library is not None and entry is None:
-            # A checkout's library has only the most common types; a package's should have all.
+            # In a source checkout, libraries contain only the most common types; in an installed package, they should contain all.
             level = logging.INFO if library.checks_sources else logging.WARNING
             logger.log(level, "%s is compiled now, as no library has it for (%s)", self.name, types)
         return entry
@@ -97,12 +97,12 @@ class Kernel(Compiled):
 
     @property
     def signatures(self) -> list[object]:
-        """The types of arguments that it has been called with."""
+        """The types of arguments for which the kernel's code has been found or compiled so far."""
         return list(self._codes) or list(vars(self)["dispatcher"].signatures if "dispatcher" in vars(self) else [])
 
     def address(self, types: str) -> int:
-        """Return the address of its code for some types of arguments, called by numba's convention. The function may neither raise
-        nor allocate.
+        """Return the address of the kernel's code for these types of arguments, which has to be called by numba's convention. The kernel
+        must neither raise errors nor allocate memory.
 
         Args:
             types: the types, written as in :mod:`penstock.kernels.cpu.signatures`.
@@ -166,5 +166,5 @@ class Callback(Compiled):
 
 
 def _plain(value: object) -> object:
-    """Return arrays of subclasses, such as mapped files, as plain arrays, as kernels know no others; other values unchanged."""
+    """Return an array of a subclass, such as a mapped file, as a plain array, because kernels accept no other; other values unchanged."""
     return value.view(np.ndarray) if isinstance(value, np.ndarray) and type(value) is not np.ndarray else value

@@ -1,5 +1,5 @@
-"""Calls of kernels from Python through `backend/calls`, which recognizes the types of arguments and passes on their
-contents.
+"""Calls of kernels from Python through `backend/calls`, which recognizes the types of the arguments and passes their contents to
+the kernel.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class NativeCode:
     """A kernel that was compiled ahead of time.
 
     Attributes:
-        function: address of the function that takes the words of arguments.
-        release: address of the function that releases the memory of a result.
-        results: the program that makes Python objects from its results.
+        function: the address of the function to call with the arguments as 64-bit words.
+        release: the address of the function that releases the memory of a result.
+        results: the program for `backend/calls` that makes Python objects of the results.
     """
 
     def __init__(self, function: int, release: int, results: Program) -> None:
@@ -44,7 +44,7 @@ class Caller:
 
     Args:
         name: the kernel's name, for errors.
-        miss: a function that is called with the arguments if there is no code for their types; it may add some.
+        miss: a function that is called with the arguments if there is no code for their types; it may add that code.
 
     Attributes:
         call: the function to call with the arguments.
@@ -59,7 +59,7 @@ class Caller:
 
         Args:
             count: the number of arguments.
-            arguments: the program that recognizes them.
+            arguments: the program for `backend/calls` that recognizes the arguments.
             code: the compiled code to call, or a Python function that is called with the same arguments.
             keeps_gil: whether to hold the GIL while the kernel runs.
 
@@ -84,7 +84,7 @@ def _words(program: Program) -> ctypes.Array[c_int64]:
 
 
 def _fail(name: str, status: int, error: int) -> None:
-    """Raise the error of a kernel: that in numba's ``{pickled, size, ...}``, if there is one."""
+    """Raise the error of a kernel; ``error``: the address of numba's record of the pickled error, ``{pickled, size, ...}``, or 0."""
     if status == 1 and error:
         text = ctypes.string_at(c_void_p.from_address(error).value or 0, c_int32.from_address(error + 8).value)
         kind, arguments, _ = pickle.loads(text)
@@ -106,6 +106,6 @@ def _functions() -> ctypes.PyDLL:
     )
     begin.restype, begin.argtypes = None, (c_int64, POINTER(c_void_p))
     facts = (int, float, bool, None, True, False, np.ndarray, tuple)
-    # The addresses of Python's classes and constants: CPython's ``id``.
+    # In CPython, ``id`` is the address of an object.
     begin(object.__basicsize__, (c_void_p * len(facts))(*map(id, facts)))
     return library

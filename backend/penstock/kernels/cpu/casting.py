@@ -22,7 +22,7 @@ def _cast(source: np.ndarray, target: np.ndarray, like: np.generic) -> None:
 
 @kernel
 def _widen_past_cache(source: np.ndarray, target: np.ndarray) -> None:
-    """Convert uint8 to float32, for outputs too large for a cache: they are written without being read into it first.
+    """Convert uint8 to float32 for outputs larger than the cache: they are written with stores that bypass the cache.
 
     Args:
         source: uint8 of shape (n,).

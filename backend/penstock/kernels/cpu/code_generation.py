@@ -1,7 +1,7 @@
 """Types and decorators for functions that generate machine code through numba and LLVM.
 
-Neither library is imported before a kernel is compiled (:mod:`penstock.kernels.cpu.deferred`). They have few type annotations; the
-names here stand in for these.
+Neither library is imported before a kernel is compiled (:mod:`penstock.kernels.cpu.deferred`). Both have few type annotations; the
+types here stand in for the missing ones.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ __all__ = [
 
 
 class Number(Protocol):
-    """numba's type of a number; signedness and limits are those of integers."""
+    """numba's type of a number; ``signed`` and the limits exist for integers only."""
 
     bitwidth: int
     signed: bool
@@ -88,14 +88,14 @@ class Vector(Protocol):
 
 
 def intrinsic(function: Callable[..., Intrinsic]) -> Callable[..., Any]:
-    """Decorate a function that maps the types of arguments to a signature and a code generator; kernels call the
-    result.
+    """Return an intrinsic that kernels can call, made of a function that maps the types of its arguments to a signature and a code
+    generator.
     """
     return DeferredIntrinsic(function)
 
 
 def literal_intrinsic(function: Callable[..., Intrinsic]) -> Callable[..., Any]:
-    """Define an :func:`intrinsic` that needs the values of constants."""
+    """Same as :func:`intrinsic`, for functions that need the values of arguments that are constants."""
     return DeferredIntrinsic(function, prefer_literal=True)
 
 

@@ -18,13 +18,13 @@ _FACTOR = np.dtype([("factor", np.float32), ("offset", np.float32)])
 _MATRIX = np.dtype([("matrix", np.float32, 9), ("offset", np.float32, 3)])
 
 
-# The number of elements scaled, and of pixels transformed, at a time.
+# The number of elements that are scaled, and of pixels that are transformed, at a time.
 _ELEMENTS = 32
 _PIXELS = 16
 
 
 def _in_vectors(source: Any, like: Any) -> bool:
-    """Return whether vectors can hold numbers of the type of ``source`` and be stored in that of ``like``. For use in
+    """Return whether vectors can be loaded from elements of the type of ``source`` and stored in the type of ``like``. For use in
     kernels.
     """
     raise TypeError("this function can only be called in numba kernels")
@@ -52,7 +52,7 @@ def _scale_add(
 
 @kernel
 def _mix(source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray, like: np.generic) -> None:
-    """Mix channels: source (pixels, 3) -> target (pixels, 1), matrix (1, 3)."""
+    """Reduce three channels to one: source (pixels, 3) -> target (pixels, 1), matrix (1, 3)."""
     a, b, c, d = matrix[0, 0], matrix[0, 1], matrix[0, 2], offset[0]
     for p in range(source.shape[0]):
         value = a * np.float32(source[p, 0]) + b * np.float32(source[p, 1]) + c * np.float32(source[p, 2]) + d
@@ -89,7 +89,7 @@ def _transform(
 def _scale_add_run(
     record: np.ndarray, source: int, target: int, count: int, like: np.generic, like_out: np.generic
 ) -> None:
-    """Run :func:`_scale_add` on a run of elements; the record is a ``_FACTOR``."""
+    """Run :func:`_scale_add` on ``count`` adjacent elements; the record is a ``_FACTOR``."""
     work = record_at(record)
     _scale_add(
         elements_at(source, count, like), work.factor, work.offset, elements_at(target, count, like_out), like_out
@@ -100,7 +100,7 @@ def _scale_add_run(
 def _transform_run(
     record: np.ndarray, source: int, target: int, count: int, like: np.generic, like_out: np.generic
 ) -> None:
-    """Run :func:`_transform` on a run of pixels; the record is a ``_MATRIX``."""
+    """Run :func:`_transform` on ``count`` adjacent pixels; the record is a ``_MATRIX``."""
     work = record_at(record)
     pixels = elements_at(source, count, like).reshape(count // 3, 3)
     out = elements_at(target, count, like_out).reshape(count // 3, 3)
@@ -110,10 +110,10 @@ def _transform_run(
 def linear_records(
     matrices: np.ndarray, offsets: np.ndarray, source: np.dtype, target: np.dtype
 ) -> tuple[np.ndarray, int]:
-    """Return the core's input for linear maps of pixels: a record for each image, and the address of the kernel.
+    """Return what the core needs to map pixels linearly: a record for each image, and the address of the kernel.
 
     Args:
-        matrices: an array of shape (images, 1, 1), factors for all channels, or (images, 3, 3).
+        matrices: an array of shape (images, 1, 1), with one factor for all channels, or (images, 3, 3).
         offsets: an array of shape (images, 1) or (images, 3).
         source, target: types of elements; not float16.
     """
@@ -166,8 +166,8 @@ def scale_add(source: np.ndarray, factor: float, offset: float, target: np.ndarr
 
 
 def transform(source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray) -> None:
-    """Compute ``matrix`` times each pixel of three channels, plus ``offset``; the matrix has 1 or 3 rows. Both arrays are contiguous,
-    channels last.
+    """Compute ``matrix @ pixel + offset`` for each pixel of three channels; the matrix has 1 or 3 rows. ``source`` and ``target`` are
+    contiguous, channels last.
     """
     kernel = _transform if len(matrix) == 3 else _mix
     kernel(

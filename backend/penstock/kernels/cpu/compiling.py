@@ -1,4 +1,4 @@
-"""Compiles kernels by numba in this process, if no library contains them."""
+"""Compile kernels with numba in this process if no library contains them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _for_libraries = False
 
 
 def compile_for_libraries() -> None:
-    """From now on, compile only for libraries: without entry points for Python, caching or calls in this process."""
+    """From now on, compile kernels only to put them in libraries: not callable from Python, not cached, not called in this process."""
     global _for_libraries
     _for_libraries = True
 
 
 def dispatcher_of(kernel: Compilable) -> Dispatcher[Function]:
-    """Return numba's dispatcher of a kernel, with our cache."""
+    """Return numba's dispatcher of a kernel, which caches compiled code in our :class:`KernelCache`."""
     declare_all()
     options = cast(dict[str, Any], kernel.targetoptions)
     if _for_libraries:
@@ -37,11 +37,11 @@ def dispatcher_of(kernel: Compilable) -> Dispatcher[Function]:
 
 
 def address_of(dispatcher: Dispatcher[Function], text: str) -> int:
-    """Return the address of a kernel for some types of arguments, by numba's convention.
+    """Return the address of a kernel's code for some types of arguments, which has to be called by numba's convention.
 
     Args:
         dispatcher: the kernel's dispatcher.
-        text: the types of arguments.
+        text: the types of the arguments, written as in :mod:`penstock.kernels.cpu.signatures`.
     """
     signature = numba_types(text)
     if signature not in dispatcher.overloads:
@@ -69,7 +69,7 @@ def callback_address(function: Compilable, arguments: str, result: str) -> int:
 
     Args:
         function: the callback.
-        arguments, result: the types of arguments and result, as text.
+        arguments, result: the types of the arguments and the result, written as in :mod:`penstock.kernels.cpu.signatures`.
     """
     declare_all()
     compiled = _CachedCallback(function, arguments, result)
@@ -79,7 +79,7 @@ def callback_address(function: Compilable, arguments: str, result: str) -> int:
 
 
 def numba_types(text: str) -> tuple[types.Type, ...]:
-    """Return numba's types for the types in a text."""
+    """Return numba's types for types that are written as in :mod:`penstock.kernels.cpu.signatures`."""
     return tuple(map(numba_type, parsed(text)))
 
 
@@ -98,8 +98,8 @@ def numba_type(kind: Described) -> types.Type:
 
 
 def described_type(kind: types.Type) -> Described:
-    """Return our type for one of numba's result types. An optional result is described by its type other than None, as the status
-    tells whether it is None.
+    """Return our type for one of numba's result types. An optional result has the type that it has if it is not None: a kernel's
+    status says whether it is None.
 
     Raises:
         ValueError: we have no such type.

@@ -24,7 +24,7 @@ def _converted(value, like):  # type: ignore[no-untyped-def]
         return lambda value, like: type(like)(value)
     if isinstance(like, types.Boolean):
         if isinstance(value, types.Float):
-            # Rounded first, as for integers; NaN is true.
+            # As for integers, the value is rounded first. NaN becomes True.
             return lambda value, like: not (abs(value) < 0.5)
         return lambda value, like: value != 0
     if isinstance(value, types.Boolean):
@@ -47,11 +47,11 @@ def _float_to_integer(like: Any, kind: type[np.floating]) -> Any:
     low, high, half = float(lowest), float(highest), below_half(kind)
     nan_value = 0
     if like.bitwidth == 64 or (like.bitwidth == 32 and like.signed):
-        # What conversion instructions return for values out of range.
+        # Conversion instructions return this for values out of range.
         nan_value = lowest if like.signed else 1 << 63
 
     if like.bitwidth <= 16 and not like.signed:
-        # The first comparison also replaces NaN by 0, and there are no negative numbers to round.
+        # The first comparison also replaces NaN by 0; after it, no number is negative.
         def narrow_unsigned(value, like):  # type: ignore[no-untyped-def]
             inside = value if value > low else type(value)(low)
             inside = inside if inside < high else type(value)(high)
@@ -60,7 +60,7 @@ def _float_to_integer(like: Any, kind: type[np.floating]) -> Any:
         return narrow_unsigned
 
     if like.bitwidth <= 16:
-        # Branchless, so that loops are vectorized; 16-bit numbers and their halves are exact in either float type.
+        # Without branches, so that loops are vectorized. 16-bit integers, and these plus one half, are exact in float32 and float64.
         def narrow(value, like):  # type: ignore[no-untyped-def]
             inside = value if value > low else type(value)(low)
             inside = inside if inside < high else type(value)(high)
@@ -89,7 +89,7 @@ def _integer_to_integer(value: Any, like: Any) -> Any:
     lowest, highest = np.iinfo(like.name).min, np.iinfo(like.name).max
     from_lowest, from_highest = np.iinfo(value.name).min, np.iinfo(value.name).max
     check_low, check_high = from_lowest < lowest, from_highest > highest
-    # Compared in the source's type: a mixed comparison would use floating point.
+    # The limits are of the source's type: comparing it with another integer type could convert both to floating point.
     source = np.dtype(value.name).type
     low = source(max(lowest, from_lowest))
     high = source(min(highest, from_highest))

@@ -15,7 +15,7 @@ from penstock.kernels.cpu.simd import load, rounded, store, zeros
 
 @kernel
 def reflected(index: int, size: int) -> int:
-    """Return the position in ``[0, size)`` to which ``index`` is mirrored."""
+    """Return the position in ``[0, size)`` onto which ``index`` is reflected."""
     if size == 1:
         return 0
     while index < 0 or index >= size:
@@ -44,7 +44,7 @@ def _convolve(source: np.ndarray, window: np.ndarray, target: np.ndarray, like: 
 
 @kernel
 def _convolve_rows(source: np.ndarray, window: np.ndarray, target: np.ndarray, like: np.generic) -> None:
-    """Same as ``_convolve``, for an inner extent so small that whole rows are processed at once."""
+    """Same as ``_convolve``, but process whole rows at once: for small inner extents."""
     outer, size, inner = source.shape
     radius = window.size // 2
     padded = np.empty(((size + 2 * radius), inner), np.float32)
@@ -66,7 +66,7 @@ def _convolve_rows(source: np.ndarray, window: np.ndarray, target: np.ndarray, l
             out[j] = converted(line[j], like)
 
 
-# The number of values that are summed at once.
+# The number of adjacent results that are summed at a time.
 _LANES = 32
 
 
@@ -74,7 +74,7 @@ _LANES = 32
 def _filter_row(
     row: np.ndarray, width: int, window: np.ndarray, padded: np.ndarray, target: np.ndarray, first: int
 ) -> None:
-    """Filter one row of pixels into ``target`` from ``first`` on; up to ``_LANES`` values beyond the row's end are written."""
+    """Filter one row of ``width`` pixels into ``target`` from ``first`` on; up to ``_LANES - 1`` values after the row are overwritten."""
     inner, radius = row.size // width, window.size // 2
     for i in range(radius):
         before, after = reflected(i - radius, width) * inner, reflected(width + i, width) * inner
@@ -97,7 +97,7 @@ def _convolve_images(
 ) -> None:
     """Convolve both axes of images (number, height, width, inner) into target, of the same shape; horizontally first.
 
-    Only as many rows of horizontal sums are stored as the vertical window covers, so that they stay in the cache.
+    Horizontal sums are stored only for the rows that the vertical window covers, so that they stay in the cache.
     """
     count, height, width, inner = source.shape
     length, taps, radius = width * inner, vertical.size, vertical.size // 2
@@ -140,7 +140,7 @@ def convolve_axis(source: np.ndarray, axis: int, window: np.ndarray, target: np.
 
 
 def _convolve_halves(source: np.ndarray, axis: int, window: np.ndarray) -> np.ndarray:
-    """Correlate one axis of halves: each product is rounded to a half, as in DALI; sums are in single precision."""
+    """Correlate one axis of a float16 array: as in DALI, each product is rounded to float16, and sums are float32."""
     size, radius = source.shape[axis], window.size // 2
     places = [reflected(index, size) for index in range(-radius, size + radius)]
     total = np.zeros(source.shape, np.float32)
@@ -156,9 +156,9 @@ def _is_narrow(dtype: np.dtype) -> bool:
 
 
 def convolve_axes(source: np.ndarray, windows: Sequence[tuple[int, np.ndarray]], target: np.ndarray) -> None:
-    """Correlate several axes, each with a separate window, from the last to the first.
+    """Correlate several axes, from the last to the first, each with its window.
 
-    Only the last pass rounds, except for halves.
+    Results are rounded to the type of ``target`` after the last axis only, except for float16.
     """
     if source.dtype == np.float16:
         for axis, window in reversed(windows):

@@ -1,7 +1,7 @@
 """Logarithms of whole arrays, in float32.
 
 Source: the mantissa's logarithm is a series of the inverse hyperbolic tangent (Abramowitz and Stegun, 4.1.27). Its first
-five terms have a relative error of 3e-9 for mantissas from the square root of one half to that of two.
+five terms have a relative error of 3e-9 for mantissas from sqrt(1/2) to sqrt(2).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import larger, load, store, zeros
 
-# The number of maxima that are computed independently.
+# The number of partial maxima, which are independent of each other so that they can be vectorized.
 _ABREAST = 32
 _LN2 = np.float32(np.log(2))
 _THIRD, _FIFTH, _SEVENTH, _NINTH = (np.float32(1 / k) for k in (3, 5, 7, 9))
@@ -51,7 +51,7 @@ def largest(source: np.ndarray) -> np.float32:
 
 @inner
 def inverse_unit(source: np.ndarray, relative: bool, reference: np.float32) -> np.float32:
-    """Return the factor that scales values to the reference or, if ``relative``, to the maximum of the source."""
+    """Return the factor that divides values by the reference or, if ``relative``, by the maximum of the source."""
     unit = largest(source) if relative else reference
     return np.float32(1) / (unit if unit != 0 or not relative else np.float32(1))
 
@@ -60,15 +60,15 @@ def inverse_unit(source: np.ndarray, relative: bool, reference: np.float32) -> n
 def scaled_decibels(
     source: np.ndarray, scale: np.float32, smallest: np.float32, factor: np.float32, out: np.ndarray
 ) -> None:
-    """Compute ``factor * log(max(source * scale, smallest))`` for the first elements, as many as ``out`` has."""
+    """Compute ``factor * log(max(source * scale, smallest))`` for as many elements from the first on as ``out`` has."""
     any_tiny = smallest < _SMALLEST_NORMAL
     for i in range(out.size):
         ratio = source[i] * scale
-        # NaN becomes the smallest ratio, too.
+        # This also replaces NaN by the smallest ratio.
         ratio = ratio if ratio > smallest else smallest
         tiny = any_tiny and ratio < _SMALLEST_NORMAL
         normal = ratio * _UP if tiny else ratio
-        # Split into a mantissa, from the square root of one half on, and its exponent.
+        # Split the number into an exponent and a mantissa from sqrt(1/2) to sqrt(2).
         bits = np.int32(_bits(normal) - _ROOT_HALF_BITS)
         mantissa = _float_from_bits(np.int32((bits & 0x007FFFFF) + _ROOT_HALF_BITS))
         exponent = np.float32(bits >> 23) - (_UP_EXPONENT if tiny else np.float32(0))
@@ -92,8 +92,8 @@ class Logarithm(NamedTuple):
     Attributes:
         relative: whether 0 dB is the largest positive element, or 1 if there is none, instead of the reference.
         reference: the value of 0 dB.
-        smallest: the smallest ratio; positive.
-        factor: the factor for the natural logarithm.
+        smallest: the minimum to which ratios are clamped; positive.
+        factor: the factor by which the natural logarithm is multiplied.
     """
 
     relative: bool
@@ -103,5 +103,5 @@ class Logarithm(NamedTuple):
 
 
 def to_decibels(source: np.ndarray, logarithm: Logarithm, out: np.ndarray) -> None:
-    """Compute ``factor * log(max(source / reference, smallest))``, relative error 2e-7; both are float32, contiguous."""
+    """Compute ``factor * log(max(source / reference, smallest))`` with a relative error of 2e-7; arrays are float32, contiguous."""
     _to_decibels(source.reshape(-1), *logarithm, out.reshape(-1))

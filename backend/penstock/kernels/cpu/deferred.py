@@ -1,8 +1,8 @@
-"""Stand-ins for objects of numba and LLVM, in modules that are imported without them.
+"""Stand-ins for objects of numba and LLVM, so that modules of kernels can be imported without either.
 
 numba takes half a second to import, and kernels that were compiled ahead of time work without it. So it is not imported
-before a kernel is compiled. Modules of kernels refer to numba's objects through these stand-ins; if numba finds one in a function
-that it compiles, it reads the attribute ``_numba_type_``, and so gets the type of the original object.
+before a kernel is compiled. Modules of kernels refer to numba's objects through these stand-ins; if numba finds a stand-in in a
+function that it compiles, it reads the attribute ``_numba_type_``, and so gets the type of the original object.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def declare_all() -> None:
 
 
 def _type_of_value(value: object) -> object:
-    """Return numba's type of a function that numba already knows."""
+    """Return numba's type for a function that numba supports already."""
     from numba.core.registry import cpu_target
 
     context = cpu_target.typing_context

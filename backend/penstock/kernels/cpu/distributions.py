@@ -88,7 +88,7 @@ def fill_rows_double(out: np.ndarray, key: Key, streams: np.ndarray, start: np.u
 
 @njit(nogil=True)
 def normal(a: np.uint64, b: np.uint64) -> np.float32:
-    """Return a standard normal number from two draws: the cosine branch of the Box-Muller transform."""
+    """Return a standard normal number computed from two random draws: the cosine branch of the Box-Muller transform."""
     radius = math.sqrt(np.float32(-2) * math.log(unit(a)))
     return np.float32(radius) * np.float32(math.cos(np.float32(2 * math.pi) * unit(b)))
 
@@ -104,7 +104,7 @@ def _fill_logarithms(numbers: np.ndarray, out: np.ndarray) -> None:
     """Compute the logarithms of float32 numbers above 0, rounded from a series in double precision."""
     bits, rests = numbers.view(np.int32), out.view(np.int32)
     for e in range(out.size):
-        # The number is 2 ** exponent times a rest between sqrt(1/2) and sqrt(2).
+        # The number is 2 ** exponent times `rest`, which lies between sqrt(1/2) and sqrt(2).
         rests[e] = bits[e] - ((bits[e] - _ROOT_BITS) >> _FRACTION_BITS << _FRACTION_BITS)
     for e in range(out.size):
         exponent, rest = np.float64(np.int32((bits[e] - _ROOT_BITS) >> _FRACTION_BITS)), np.float64(out[e])
@@ -126,14 +126,14 @@ def _fill_cosines(numbers: np.ndarray, out: np.ndarray) -> None:
             1 / 2 - z * (1 / 24 - z * (1 / 720 - z * (1 / 40320 - z * (1 / 3628800 - z * (1 / 479001600)))))
         )
         odd = r - r * z * (1 / 6 - z * (1 / 120 - z * (1 / 5040 - z * (1 / 362880 - z * (1 / 39916800)))))
-        # At the begin of each quarter, the cosine is cos r, -sin r, -cos r or sin r.
+        # The angle is a number of quarter turns plus r; depending on that number, its cosine is cos r, -sin r, -cos r or sin r.
         value = odd if quarter & 1 else even
         out[e] = np.float32(-value if (quarter + 1) & 2 else value)
 
 
 @njit(nogil=True)
 def fill_normals(key: Key, stream: np.uint64, start: np.uint64, out: np.ndarray) -> None:
-    """Compute :func:`normal` of consecutive elements' draws, at most ``NORMALS_AT_ONCE``, in loops that are vectorized.
+    """Compute :func:`normal` for up to ``NORMALS_AT_ONCE`` consecutive elements, in loops that are vectorized.
 
     Logarithms and cosines may be rounded differently from the C library's.
     """
@@ -153,7 +153,7 @@ def fill_normals(key: Key, stream: np.uint64, start: np.uint64, out: np.ndarray)
 
 @njit(nogil=True)
 def normal_double(key: Key, stream: np.uint64, n: np.uint64) -> float:
-    """Return :func:`normal` in double precision, from four draws."""
+    """Same as :func:`normal`, in double precision, from four random draws."""
     a = np.float64(draw64(key, stream, n)) * 2.0**-64
     b = np.float64(draw64(key, stream, n + np.uint64(2))) * 2.0**-64
     return math.sqrt(-2 * math.log(a)) * math.cos(2 * math.pi * b)
@@ -163,7 +163,7 @@ def normal_double(key: Key, stream: np.uint64, n: np.uint64) -> float:
 def fill_normal(
     out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, mean: np.float32, stddev: np.float32
 ) -> None:
-    """Fill with normally distributed numbers, in single precision; each row has its stream."""
+    """Fill with normally distributed numbers, in single precision; each row has a random stream."""
     a, b = np.empty(NORMALS_AT_ONCE, np.uint32), np.empty(NORMALS_AT_ONCE, np.uint32)
     for row in range(len(out)):
         for begin in range(0, out.shape[1], NORMALS_AT_ONCE):
@@ -189,7 +189,7 @@ def fill_normal_double(
 def fill_below(
     out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, bound: np.uint64, in_a_row: bool
 ) -> None:
-    """Fill with unbiased integers in [0, bound); each row has its stream.
+    """Fill with unbiased integers in [0, bound); each row has a random stream.
 
     ``in_a_row``: elements use consecutive draws, without gaps.
     """
@@ -205,8 +205,9 @@ def fill_below(
 def fill_weighted(
     out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, cumulative: np.ndarray, in_a_row: bool
 ) -> None:
-    """Draw indices with the probabilities whose cumulative sums are ``cumulative``, ending in 1; each row has its
-    stream.
+    """Fill with indices drawn with given probabilities; each row has a random stream.
+
+    ``cumulative``: the cumulative sums of the probabilities; the last one is 1. ``in_a_row``: as for :func:`fill_below`.
     """
     stride = np.uint64(2 if in_a_row else ELEMENT_STRIDE)
     for row in range(len(out)):
@@ -227,9 +228,9 @@ def like(value: float, real: float) -> float:
 
 @njit(nogil=True)
 def polar_normal(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray) -> tuple[float, np.uint64]:
-    """Return a standard normal number by Marsaglia's polar method, and the position after it.
+    """Return a standard normal number by Marsaglia's polar method, and the position in the stream after its draws.
 
-    The method yields two numbers; ``spare`` stores the second for the next call: [1, number], or [0, _].
+    The method yields two numbers; ``spare`` stores the second one for the next call: [1, number], or [0, anything] if there is none.
     """
     real = spare[0]
     if spare[0] != 0:
@@ -253,8 +254,8 @@ def polar_normal(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray) -
 def gamma_above_one(
     key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: float
 ) -> tuple[float, float, np.uint64]:
-    """Return two factors whose product has the gamma distribution of ``shape`` >= 1 and scale 1, and the position after
-    them.
+    """Return two factors whose product has the gamma distribution of ``shape`` >= 1 and scale 1, and the position in the stream after
+    their draws.
 
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
     """
@@ -275,7 +276,7 @@ def gamma_above_one(
 
 @njit(nogil=True)
 def gamma(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: float) -> tuple[float, np.uint64]:
-    """Return a number of the gamma distribution of ``shape`` and scale 1, and the position after it."""
+    """Return a number of the gamma distribution of ``shape`` and scale 1, and the position in the stream after its draws."""
     real = spare[0]
     if shape >= 1:
         d, v, n = gamma_above_one(key, stream, n, spare, shape)
@@ -297,7 +298,7 @@ def _fill_row_of_beta(
     for e in range(out.size):
         n = start + np.uint64(ELEMENT_STRIDE * e)
         if alpha < 1 and beta < 1:
-            # Both gamma numbers may underflow, so they are computed relative to the larger one.
+            # Both gamma numbers may underflow, so only their ratio is computed.
             d_a, v_a, n = gamma_above_one(key, stream, n, spare_a, alpha + like(1, real))
             d_b, v_b, n = gamma_above_one(key, stream, n, spare_b, beta + like(1, real))
             u, n = canonical(key, stream, n, real)
@@ -319,6 +320,6 @@ def _fill_row_of_beta(
 
 @njit(nogil=True)
 def fill_beta(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, alpha: float, beta: float) -> None:
-    """Fill with numbers of the beta distribution, in the precision of ``out``; each row has its stream."""
+    """Fill with numbers of the beta distribution, in the precision of ``out``; each row has a random stream."""
     for row in range(len(out)):
         _fill_row_of_beta(out[row], key, streams[row], start, alpha, beta)

@@ -1,4 +1,4 @@
-"""The smallest and largest of adjacent integers, for many samples in one call."""
+"""The smallest or largest integer of each row, for many samples in one call."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def find_extremes(
     """Find the smallest or the largest integer of each row.
 
     Args:
-        samples: int64 of shape (samples, 4): a sample's address, its number of rows, the number of elements in a row, at least one, and
-            where its results begin in ``target``.
+        samples: int64 of shape (samples, 4): a sample's address, its number of rows, the number of elements in a row (at least one), and
+            the position in ``target`` at which its results begin.
         begin, end: the range of samples to compute.
         largest: whether to find the largest.
         like: a value of the elements' type.

@@ -1,10 +1,10 @@
 """Power spectra of many frames at once: a Fourier transform in which a vector holds the same element of 8 frames.
 
 So no lanes are shuffled, whatever the size of the transform, and for usual sizes all intermediate results stay in the L1
-cache. Sizes may have no prime factors but 2 and 5, and must be multiples of 8 (:func:`is_transformed`).
+cache. Sizes must be multiples of 8 without prime factors other than 2 and 5 (:func:`is_transformed`).
 
-Source: Stockham's self-sorting transform, mostly of radix 4, of half the size: even elements of a real frame become real parts
-and odd ones imaginary parts; their spectra are separated by their symmetry (Cooley, Lewis and Welch, 1970).
+Source: Stockham's self-sorting transform, mostly of radix 4, of half the size: the even elements of a real frame become real parts,
+the odd ones imaginary parts, and the symmetry of their spectra separates them afterwards (Cooley, Lewis and Welch, 1970).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from penstock.kernels.cpu.simd import (
 )
 
 _LANES = 8
-# Floats of a vector of complex numbers: the real parts, then the imaginary parts.
+# The number of floats in a vector of complex numbers: the real parts, then the imaginary parts.
 _ROW = 2 * _LANES
-# A mask for powers of 4: sizes for which steps of radix 4 are enough.
+# The bits of all powers of 4. A size that is one of them needs only steps of radix 4.
 _POWERS_OF_4 = 0x5555555555555555
 # Cosines and sines of one fifth and of two fifths of a turn.
 _COS_1, _COS_2, _SIN_1, _SIN_2 = (np.float32(f(k * 0.4 * np.pi)) for f in (np.cos, np.sin) for k in (1, 2))
@@ -41,9 +41,7 @@ TILE = 32
 
 
 def _roots_of_unity(powers: np.ndarray, count: int) -> np.ndarray:
-    """Return ``exp(-2 pi i powers / count)`` as float32: alternating real and imaginary parts, in the order in which they are
-    read.
-    """
+    """Return ``exp(-2 pi i powers / count)`` as flat float32: the real and the imaginary part of each element of ``powers``, in order."""
     angles = -2 * np.pi * powers / count
     return np.stack([np.cos(angles), np.sin(angles)], axis=-1).astype(np.float32).reshape(-1)
 
@@ -59,13 +57,13 @@ def _radices(size: int) -> list[int]:
 
 
 def is_transformed(nfft: int) -> bool:
-    """Return whether there are kernels for transforms of this many elements."""
+    """Return whether the kernels can transform this many elements."""
     return nfft >= _LANES and nfft % _LANES == 0 and math.prod(_radices(nfft // 2)) == nfft // 2
 
 
 @cache
 def _twiddles(size: int) -> np.ndarray:
-    """Return the twiddles of all steps but the last: for each ``p``, the powers ``p``, ``2 p`` and so on of the step's root of
+    """Return the twiddle factors of all steps but the last: for each ``p``, the powers ``p``, ``2 p`` and so on of the step's root of
     unity.
     """
     parts = []
@@ -77,14 +75,14 @@ def _twiddles(size: int) -> np.ndarray:
 
 @cache
 def _split_twiddles(size: int) -> np.ndarray:
-    """Return twiddles of the odd elements' spectra: for each ``j``, those of the four frequencies ``j + m * size / 4``."""
+    """Return the twiddle factors for the odd elements' spectra: for each ``j``, those of the four frequencies ``j + m * size / 4``."""
     quarter = size // 4
     return _roots_of_unity(np.arange(quarter // 2 + 1)[:, None] + np.arange(4) * quarter, 2 * size)
 
 
 @cache
 def _places(size: int) -> np.ndarray:
-    """Return the positions from which the last step reads the components of frequencies ``j``, ``j + size / 4``, and so
+    """Return, for each ``j``, the position from which the last step reads the inputs of the frequencies ``j``, ``j + size / 4`` and so
     on.
     """
     order, rest, left = np.zeros(size // 4, np.int64), np.arange(size // 4), size
@@ -96,7 +94,7 @@ def _places(size: int) -> np.ndarray:
 
 
 _FourVectors = tuple[Vector, Vector, Vector, Vector]
-# Twiddles of the steps, positions read by the last one, and twiddles of the odd elements' spectra.
+# Twiddle factors of the steps, the positions that the last step reads, and twiddle factors for the odd elements' spectra.
 _Factors = tuple[np.ndarray, np.ndarray, np.ndarray]
 # Scratch memory for the complex numbers of 8 frames, and for copies of the frames.
 _Scratch = tuple[np.ndarray, np.ndarray]
@@ -111,7 +109,7 @@ _Bands = tuple[np.ndarray, np.ndarray, np.ndarray]
 def _copy_frames(
     signal: np.ndarray, length: int, step: int, first: int, count: int, reflect: bool, size: int, out: np.ndarray
 ) -> None:
-    """Copy ``count`` frames, starting with ``first``, at intervals of ``size`` elements of ``out``; zeros between them."""
+    """Copy ``count`` frames from frame ``first`` on, each to the next ``size`` elements of ``out``, where zeros follow the frame."""
     for i in range(out.size):
         out[i] = 0
     for lane in range(count):
@@ -130,7 +128,7 @@ def _copy_frames(
 
 @inner
 def _gather(source: np.ndarray, first: int, step: int, window: np.ndarray, work: np.ndarray) -> None:
-    """Gather 8 windowed frames side by side: even elements are real parts, odd ones imaginary parts; zeros after the window.
+    """Multiply 8 frames by the window, and write them side by side: even elements as real parts, odd ones as imaginary parts; then zeros.
 
     Frame ``i`` begins at ``source[first + i * step]``; nothing past the window is read. Windows have at least 8
     elements.
@@ -183,7 +181,9 @@ def _halve(work: np.ndarray, twiddles: np.ndarray) -> None:
 
 @inner
 def _quarter(work: np.ndarray, stride: int, twiddles: np.ndarray, t: int) -> int:
-    """Do a step of radix 4 of transforms of ``stride`` floats each; return where twiddles after those from ``t`` on begin."""
+    """Do a step of radix 4 of transforms of ``stride`` floats each, with the twiddle factors from position ``t`` on; return the position
+    after them.
+    """
     quarter = stride // 4
     for p in range(0, quarter, _ROW):
         w1r, w1i = spread(at(twiddles, t), _LANES), spread(at(twiddles, t + 1), _LANES)
@@ -257,7 +257,7 @@ def _fifth(work: np.ndarray, stride: int, twiddles: np.ndarray, t: int) -> int:
 
 @inner
 def _store_turned(work: np.ndarray, place: int, re: Vector, im: Vector, twiddles: np.ndarray, t: int) -> None:
-    """Store complex numbers multiplied by a twiddle."""
+    """Store complex numbers multiplied by the twiddle factor at position ``t``."""
     wr, wi = at(twiddles, t), at(twiddles, t + 1)
     store(work, place, subtract_product(re * wr, wi, im))
     store(work, place + _LANES, add_product(re * wi, wr, im))
@@ -280,7 +280,7 @@ def _even_results(work: np.ndarray, a: int) -> _FourVectors:
 
 @inner
 def _odd_results(work: np.ndarray, a: int) -> _FourVectors:
-    """Return results 1 and 3 of the step of :func:`_even_results`."""
+    """Return results 1 and 3 of the same step as :func:`_even_results`."""
     b, c, d = a + _ROW, a + 2 * _ROW, a + 3 * _ROW
     mr, mi = (
         load(work, a, _LANES) - load(work, c, _LANES),
@@ -306,9 +306,9 @@ def _part(
     k: int,
     mirrored: int,
 ) -> None:
-    """Compute squared magnitudes, times 4, of the frequencies ``k`` and ``mirrored`` of real frames.
+    """Compute four times the squared magnitudes of the frequencies ``k`` and ``mirrored`` of real frames.
 
-    The terms of even and odd elements are the same for both, but for signs.
+    The terms of even and of odd elements differ only in sign between the two frequencies.
     """
     even_r, even_i = ar + br, ai - bi
     odd_r, odd_i = ai + bi, br - ar
@@ -335,7 +335,7 @@ def _power(work: np.ndarray, places: np.ndarray, split_twiddles: np.ndarray, out
     _part(a1r, a1i, a3r, a3i, split_twiddles, 2, out, columns, quarter, size - quarter)
     for j in range(1, quarter // 2 + 1):
         k, t, a, b = quarter - j, j * 8, at(places, j), at(places, quarter - j)
-        # Half of the results at a time, as there are not enough registers for all.
+        # Compute half of the results at a time: there are not enough registers for all.
         a0r, a0i, a2r, a2i = _even_results(work, a)
         b1r, b1i, b3r, b3i = _odd_results(work, b)
         _part(a0r, a0i, b3r, b3i, split_twiddles, t, out, columns, j, size - j)
@@ -371,7 +371,7 @@ def _spectra(
         _copy_frames(signal, length, step, first, count, reflect, window.size, frames)
         _gather(frames, 0, window.size, window, work)
     stride, t = work.size, 0
-    # The remaining size for steps of radix 4.
+    # Divide the size by the factors of 5: what is left decides whether a step of radix 2 is needed.
     left = places.size
     while left % 5 == 0:
         left //= 5
@@ -504,10 +504,10 @@ def band_tile(
     Args:
         signal: float32.
         transform: the fields of a :class:`Transform`.
-        bands: where bands start, their :func:`~penstock.kernels.cpu.audio.used_widths`, and the weights, flat.
+        bands: the first frequency of each band, the :func:`~penstock.kernels.cpu.audio.used_widths`, and the weights, flat.
         t, count: the first frame, and the number of frames.
         scratch: scratch memory from :func:`tile_scratch`.
-        sums: filled; ``TILE`` elements for each band. Those from ``count`` on may be left unchanged, or become the bands of silence.
+        sums: filled; ``TILE`` elements for each band. Elements from ``count`` on are left unchanged or set to the bands of silence.
     """
     window, length, step, start, reflect, magnitude, factors = transform
     starts, widths, weights = bands
@@ -517,7 +517,7 @@ def band_tile(
         _spectra(signal, window, length, step, first, abreast, reflect, factors, spectra_scratch, powers, _LANES)
         if magnitude:
             _to_magnitudes(powers)
-        # While the spectra are still in the L1 cache.
+        # Sum the bands while the spectra are still in the L1 cache.
         _sum_bands(powers, starts, widths, weights, sums[column:])
 
 
@@ -555,7 +555,7 @@ class Transform(NamedTuple):
         start: the position of the first frame's first sample.
         reflect: pad the signal by reflection; otherwise with zeros.
         magnitude: return magnitudes rather than their squares.
-        factors: twiddles of the steps, positions read by the last one, and twiddles of the odd elements' spectra.
+        factors: twiddle factors of the steps, the positions that the last step reads, and twiddle factors for the odd elements' spectra.
     """
 
     window: np.ndarray
@@ -568,13 +568,13 @@ class Transform(NamedTuple):
 
 
 def framed(window: np.ndarray, step: int, start: int, nfft: int, *, reflect: bool, magnitude: bool) -> Transform:
-    """Return the transform of frames as long as the window; kernels must exist for the size ``nfft``.
+    """Return the transform of frames as long as the window; :func:`is_transformed` must accept the size ``nfft``.
 
     Args:
         window: float32.
         step: the distance from the start of a frame to that of the next.
         start: the position of the first frame's first sample.
-        nfft: the size of the transform, at least the window's.
+        nfft: the size of the transform, at least the window's length.
         reflect: pad the signal by reflection; otherwise with zeros.
         magnitude: return magnitudes rather than their squares.
     """

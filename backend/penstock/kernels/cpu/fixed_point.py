@@ -1,4 +1,4 @@
-"""Separable resampling of uint8 in fixed point on the CPU: integer weights, and each pass rounded to uint8.
+"""Separable resampling of uint8 images in fixed point on the CPU: weights are integers, and each pass is rounded to uint8.
 
 The vertical pass sums whole rows as vectors. The horizontal pass transposes blocks of rows, so that a vector holds one
 value from each of several rows; it sums these vectors, and transposes the results back. PyTorch's weights have 16 bits and are
@@ -37,13 +37,13 @@ from penstock.kernels.thread_buffers import ThreadBuffers
 
 BLOCK = 16
 """The number of rows and columns that are transposed at a time; smaller images are padded to this size."""
-# The number of bytes of a row that are summed at a time, from four rows at once.
+# The number of adjacent bytes that are computed at a time when four rows are summed at once.
 _LINE = 64
 
 
 @njit(inline="always", **OPTIONS)
 def _pair(first: int, second: int) -> np.int32:
-    """Pack two weights into one number, for ``pair_products``."""
+    """Pack two weights of 16 bits into one integer, for ``pair_products``."""
     return np.int32(np.int64(second) << 16 | (np.int64(first) & 0xFFFF))
 
 
@@ -56,14 +56,14 @@ def _fits_16_bits(weights: np.ndarray) -> bool:
 def _sum_row(
     flat: np.ndarray, place: int, stride: int, weights: np.ndarray, short: bool, bits: int, row: np.ndarray, count: int
 ) -> None:
-    """Compute row[i] = sum over k of weights[k] * flat[place + k * stride + i], for i below count.
+    """Compute ``row[i] = sum over k of weights[k] * flat[place + k * stride + i]``, for ``i`` below ``count``.
 
     Args:
         short: whether the weights fit in 16 bits.
     """
     half, i, taps = 1 << (bits - 1), 0, weights.size
     while i < count:
-        # The last vector overlaps the previous one, so that all have the same size.
+        # The last vector overlaps the previous one, so that all vectors have the same size.
         if count < 64:
             i = min(i, count - 16)
             few, source = zeros(16) + half, place + i
@@ -139,8 +139,8 @@ def _sum_pixels(columns: np.ndarray, places: np.ndarray, pairs: np.ndarray, bits
     block).
 
     Args:
-        places: the position of each output pixel's first pair.
-        pairs: the weights, two in each number, of shape (w, pairs).
+        places: the position of the first pair of input pixels of each output pixel.
+        pairs: the weights, two in each integer, of shape (w, pairs).
     """
     half, count, weights = 1 << (bits - 1), pairs.shape[1], pairs.ravel()
     for x in range(places.size):
@@ -157,7 +157,7 @@ def _sum_pixels(columns: np.ndarray, places: np.ndarray, pairs: np.ndarray, bits
 
 @inner
 def _pair_weights(starts: np.ndarray, weights: np.ndarray, places: np.ndarray, pairs: np.ndarray) -> None:
-    """Compute the weights of pairs of pixels; each pair begins at an even position."""
+    """Pack the weights of pairs of input pixels; each pair begins at an even distance from the smallest start."""
     taps, first = weights.shape[1], starts.min()
     pairs[:] = 0
     for x in range(starts.size):
@@ -174,7 +174,7 @@ def _transpose_pixels(
     """Transpose ``count`` pixels of three channels in each of a block of rows, by ``transpose_pixels`` or
     ``transpose_quads``.
     """
-    # Each step reads four bytes beyond its pixels, which do not exist after the last row.
+    # Each step reads four bytes beyond its pixels. After the last row no such bytes exist, so its last pixels are copied one by one.
     whole = max(count - 2, 0) // 4 * 4
     for x in range(0, whole, 4):
         _transpose_four(flat, place + 3 * x, stride, columns, x * 48, by_four)
@@ -256,7 +256,7 @@ def _sum_columns_of_pixels(
     pairs = np.empty((starts.size, taps // 2 + 1), np.int32)
     places = np.empty(starts.size, np.int64)
     _pair_weights(starts, weights, places, pairs)
-    # The last pixel's pair may end beyond it, with a weight of zero.
+    # The last pair of pixels may end beyond the row; the pixel there has the weight zero.
     columns = np.zeros((count // 4 + 2) * 192, np.uint8)
     y = 0
     while y < height:
@@ -274,11 +274,11 @@ def _are_two_bytes(weights: np.ndarray) -> bool:
 
 @inner
 def _split_weights(weights: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return the bytes of weights, four in a number: for each four weights, the high bytes, then the low bytes; contiguous.
+    """Return the bytes of weights packed in integers: for every four weights, one integer of high bytes, then one of low bytes.
 
     Args:
         weights: an array of shape (outputs, taps).
-        places: the position of the first weight of each output within its group of four.
+        places: for each output, the position of its first weight within a group of four.
     """
     count, taps = weights.shape
     split = np.zeros((count, (taps + places.max() + 3) // 4, 2), np.int32)
@@ -302,7 +302,7 @@ def _sum_rows_by_four(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray,
     for y in range(starts.size):
         x = 0
         while x < stride:
-            # The last vector overlaps the previous one.
+            # The last vector overlaps the previous one, so that all vectors have the same size.
             x = min(x, stride - _LINE)
             sum_lines(flat, starts[y] * stride + x, stride, numbers, y * own, taps, bits, target, y * stride + x)
             x += _LINE
@@ -321,7 +321,7 @@ def _sum_columns_by_four(
     count = starts.max() + weights.shape[1] - first
     split = _split_weights(weights, (starts - first) % 4)
     fours, numbers = split.shape[1], split.ravel()
-    # The last pixels' group may end beyond them, with weights of zero.
+    # The last group of four pixels may end beyond the row; pixels there have the weight zero.
     columns, transposed = np.zeros((count // 4 + 2) * 192, np.uint8), np.empty(width * 16, np.uint8)
     y = 0
     while y < rows.shape[0]:
@@ -372,7 +372,7 @@ def _resample_both(
     """Do both passes, the horizontal one first.
 
     Args:
-        between: receives the results of the first pass, for the rows that the second one reads.
+        between: filled with the results of the horizontal pass, for the rows that the vertical pass reads.
     """
     first = row_starts.min()
     sum_columns(rows[first : first + between.shape[0]], channels, starts, weights, bits, between)
@@ -389,11 +389,11 @@ def resample_image(
     target: np.ndarray,
     columns_first: bool = True,
 ) -> None:
-    """Resample an image in two passes, each with a uint8 result; an axis that is only cropped has none.
+    """Resample an image in two passes, each with a uint8 result. An axis that is only cropped has no pass.
 
     Args:
         source: contiguous, of shape (H, W, C), of uint8.
-        vertical, horizontal: filters of the axes, or of a window of them; their weights are integers.
+        vertical, horizontal: the taps of each axis, or of a window of it; weights are integers.
         target: contiguous, of shape (h, w, C), of uint8.
         columns_first: whether to do the horizontal pass first.
     """
@@ -424,7 +424,7 @@ def resample_image(
 
 
 def kept_positions(taps: ReferenceTaps) -> slice | None:
-    """Return the range of input positions that the output copies unchanged and in order; None if it is no such copy."""
+    """Return the range of input positions that an axis copies unchanged and in order; None if the axis has to be resampled."""
     starts, weights, bits = taps
     if weights.shape[1] > 1:
         return None
@@ -456,7 +456,7 @@ def _resample_columns(rows: np.ndarray, channels: int, taps: ReferenceTaps, line
 
 
 def _padded(rows: np.ndarray, least: int) -> np.ndarray:
-    """Return the rows, padded to at least ``least`` rows and to the width of a block."""
+    """Return rows padded with zeros: to at least ``least`` rows, and to at least the width of a block."""
     height, width = rows.shape
     padded = np.zeros((max(height, least), max(width, BLOCK)), np.uint8)
     padded[:height, :width] = rows

@@ -11,14 +11,14 @@ from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd_integers import leading_zeros, load_word
 
 MARGIN = 16
-"""The number of bytes to append to the data, as whole words are read from any position in it."""
+"""The number of bytes to append to the data, because whole words are read from any position in the data."""
 
-# The number of earlier samples before a block: filters have at most this order.
+# The number of values before a block in which earlier samples are stored: predictors have at most this order.
 _HISTORY = 32
 _SYNC = 0xFFF8
-# Values of the 6 bits that encode the kind of a subframe.
+# Values of the 6 bits that encode the type of a subframe.
 _CONSTANT, _VERBATIM, _FIXED, _HIGHEST_FIXED, _LINEAR = 0, 1, 8, 12, 32
-# The number of bits that a loaded word holds at least, from any bit position on.
+# The minimum number of bits in a loaded word from the wanted bit on, which may be any bit of the first byte.
 _WORD = 57
 
 
@@ -59,7 +59,7 @@ def _crc_16(data: np.ndarray, start: int, end: int) -> int:
 
 @inner
 def _unsigned(data: np.ndarray, position: int, bits: int) -> int:
-    """Return the number of up to 57 bits at a bit position."""
+    """Return the unsigned number of ``bits`` bits, at most 57, at a bit position."""
     word = load_word(data, position >> 3) << np.uint64(position & 7)
     return int(np.int64(word >> np.uint64(1) >> np.uint64(63 - bits)))
 
@@ -87,7 +87,7 @@ def _ones_after_zeros(data: np.ndarray, position: int, end: int) -> int:
 def _read_rice(
     data: np.ndarray, position: int, end: int, parameter: int, samples: np.ndarray, first: int, last: int
 ) -> int:
-    """Read Rice-coded differences; return the position after them; -1: the data are damaged."""
+    """Read Rice-coded residuals into ``samples[first:last]``; return the bit position after them, or -1 if the data are damaged."""
     shift, rest = np.uint64(parameter), np.uint64(63 - parameter)
     for i in range(first, last):
         if position >= end:
@@ -111,8 +111,8 @@ def _read_rice(
 
 @inner
 def _read_differences(data: np.ndarray, position: int, end: int, samples: np.ndarray, order: int, size: int) -> int:
-    """Read the differences from a prediction into ``samples[_HISTORY + order:]``; return the position after them; -1: the data
-    are damaged.
+    """Read the residuals of a prediction into ``samples[_HISTORY + order:]``; return the bit position after them, or -1 if the data are
+    damaged.
     """
     wide, partition = _unsigned(data, position, 2), _unsigned(data, position + 2, 4)
     position += 6
@@ -159,7 +159,10 @@ def _predict_fixed(samples: np.ndarray, order: int, first: int, last: int) -> No
 
 @inner
 def _predict_by_eight(samples: np.ndarray, factors: np.ndarray, shift: int, first: int, last: int) -> None:
-    """Add to each sample the sum of the eight samples before it times ``factors``; all values stay in registers."""
+    """Undo a linear prediction of order 8 at most: add its prediction, from the eight samples before, to each sample.
+
+    All eight samples and factors stay in registers.
+    """
     a, b, c, d, e, f, g, h = factors[:8]
     p, q, r, s = samples[first - 1], samples[first - 2], samples[first - 3], samples[first - 4]
     t, u, v, w = samples[first - 5], samples[first - 6], samples[first - 7], samples[first - 8]
@@ -184,7 +187,7 @@ def _predict(samples: np.ndarray, factors: np.ndarray, order: int, shift: int, f
 def _read_subframe(
     data: np.ndarray, position: int, end: int, bits: int, size: int, samples: np.ndarray, factors: np.ndarray
 ) -> int:
-    """Read a channel's block into ``samples[_HISTORY:]``; return the position after it; -1: the data are damaged."""
+    """Read a channel's block into ``samples[_HISTORY:]``; return the bit position after it, or -1 if the data are damaged."""
     if position + 8 > end or _unsigned(data, position, 1):
         return -1
     kind, wasted = _unsigned(data, position + 1, 6), _unsigned(data, position + 7, 1)
@@ -241,7 +244,7 @@ def _read_subframe(
 
 @inner
 def _coded_number_size(data: np.ndarray, at: int) -> int:
-    """Return the size in bytes of a frame's or sample's number, which is coded as in UTF-8; 0 if it is invalid."""
+    """Return the size in bytes of the number of a frame or sample, which is coded as in UTF-8; 0 if the code is invalid."""
     first, size = data[at], 0
     while size < 8 and first & 128 >> size:
         size += 1
@@ -257,7 +260,7 @@ def _coded_number_size(data: np.ndarray, at: int) -> int:
 
 @inner
 def _block_size(data: np.ndarray, code: int, at: int) -> tuple[int, int]:
-    """Return the block size in samples, and the number of bytes at ``at`` that encode it."""
+    """Return the block size in samples, and the number of bytes at ``at`` that encode the size: 0 if ``code`` does."""
     if code == 1:
         return 192, 0
     if 2 <= code <= 5:
@@ -271,7 +274,7 @@ def _block_size(data: np.ndarray, code: int, at: int) -> tuple[int, int]:
 
 @inner
 def _join_stereo(samples: np.ndarray, assignment: int, size: int) -> None:
-    """Restore left and right from a difference and one channel, or the mean of both."""
+    """Restore the left and right channel from their difference and either one of them or their mean."""
     left, right = samples[0], samples[1]
     for i in range(_HISTORY, _HISTORY + size):
         if assignment == 8:
@@ -294,12 +297,12 @@ def decode_flac(
     right: int,
     scale: float,
 ) -> bool:
-    """Decode the frames of a stream; return False if it is damaged or unusual, with ``output`` undefined.
+    """Decode the frames of a stream; return False if it is damaged or unusual, in which case ``output`` is undefined.
 
     Args:
-        data: the file, and :data:`MARGIN` bytes more: uint8, contiguous.
+        data: the file, followed by :data:`MARGIN` bytes: uint8, contiguous.
         start: the offset at which the first frame begins.
-        bits: the bits of a sample: 16 or 24.
+        bits: the number of bits of a sample: 16 or 24.
         largest: the largest block size in samples.
         output: filled; (time, channels) of any type.
         left, right: the number of bits by which integer samples are shifted to the left, and then to the right.
@@ -310,7 +313,7 @@ def decode_flac(
     factors, at, done = np.zeros(_HISTORY, np.int64), start, 0
     bytes_there, lowest, highest = len(data) - MARGIN, -(1 << bits - 1), (1 << bits - 1) - 1
     while done < count:
-        # The shortest header, with its checksum.
+        # No frame can be shorter than this.
         if at + 8 > bytes_there or (np.int64(data[at]) << 8 | np.int64(data[at + 1])) & ~1 != _SYNC:
             return False
         size_code, assignment = data[at + 2] >> 4, np.int64(data[at + 3] >> 4)
@@ -327,7 +330,7 @@ def decode_flac(
             return False
         position = (header + 1) * 8
         for channel in range(channels):
-            # A difference of channels has one more bit.
+            # The difference of two channels has one bit more than either channel.
             wider = 1 if stereo and channel == (0 if assignment == 9 else 1) else 0
             position = _read_subframe(data, position, bytes_there * 8, bits + wider, size, samples[channel], factors)
             if position < 0:

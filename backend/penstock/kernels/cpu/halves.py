@@ -9,13 +9,15 @@ from penstock.kernels.cpu.options import kernel
 
 @kernel
 def _round(bits: np.ndarray, target: np.ndarray) -> None:
-    """Convert the bits of singles to those of the nearest halves. It has no branches, so that the loop is vectorized."""
+    """Convert the bits of float32 numbers to those of the nearest float16, ties away from zero. Without branches, so that the loop is
+    vectorized.
+    """
     for i in range(bits.size):
         magnitude = np.int32(bits[i] & 0x7FFFFFFF)
         sign = np.int32((bits[i] >> 16) & 0x8000)
-        # The exponent is rebased, and half a unit in the last place added; a carry into the exponent is correct.
+        # Change the exponent's bias, and add half a unit in the last place; a carry into the exponent gives the right result.
         normal = np.int32((magnitude + np.int32(0x1000) - np.int32(0x38000000)) >> 13)
-        # Below 2**-14 all halves are 2**-24 apart.
+        # Below 2**-14, adjacent float16 numbers are 2**-24 apart.
         exponent = np.int32(magnitude >> 23)
         shift = min(np.int32(126 - exponent), np.int32(25)) if exponent < 125 else np.int32(1)
         fraction = np.int32((magnitude & 0x7FFFFF) | 0x800000)
@@ -28,18 +30,18 @@ def _round(bits: np.ndarray, target: np.ndarray) -> None:
 
 @kernel
 def _round_to_bfloat16(bits: np.ndarray, target: np.ndarray) -> None:
-    """Convert the bits of singles to those of the nearest bfloat16, ties to even."""
+    """Convert the bits of float32 numbers to those of the nearest bfloat16, ties to even."""
     for i in range(bits.size):
         single = bits[i]
-        # A carry into the exponent is correct.
+        # A carry into the exponent gives the right result.
         nearest = np.uint16((single + np.uint32(0x7FFF) + ((single >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16))
-        # A NaN stays one, with its sign.
+        # A NaN remains a NaN and keeps its sign.
         nan = np.uint16((single >> np.uint32(16)) | np.uint32(0x40))
         target[i] = nan if (single & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000) else nearest
 
 
 def round_to_bfloat16(source: np.ndarray, target: np.ndarray) -> None:
-    """Convert numbers to bfloat16, by way of float32.
+    """Convert numbers to float32, and these to bfloat16.
 
     Args:
         source: an array of any type.

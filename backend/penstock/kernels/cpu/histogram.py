@@ -9,13 +9,16 @@ from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import at
 from penstock.kernels.cpu.simd_integers import load_word
 
-# The number of counters used in turn for a value: adjacent pixels are often equal, and a counter must be written before it is read again.
+# The number of counters per value, used in turns: adjacent pixels are often equal, and incrementing a counter twice in a row would have to
+# wait for the first increment to be stored.
 _TURNS = 4
 
 
 @inner
 def _equalizing_table(counts: np.ndarray, total: int, table: np.ndarray) -> None:
-    """Map each value to the share of pixels not above it, scaled from 0 to 255; pixels of the minimum value are not counted."""
+    """Fill a table that maps each value to the share of pixels not above the value, scaled to 0 to 255; pixels of the minimum value are
+    not counted.
+    """
     least = 0
     while counts[least] == 0:
         least += 1
@@ -33,10 +36,10 @@ def _equalizing_table(counts: np.ndarray, total: int, table: np.ndarray) -> None
 
 @kernel
 def _count(source: np.ndarray, channels: int, flat: np.ndarray) -> None:
-    """Add an image to counters of shape (channels, _TURNS, 256), flat."""
+    """Count the values of an image; ``flat``: counters of shape (channels, _TURNS, 256), flattened."""
     step = _TURNS * 256
     if channels == 3:
-        # In one pass over the pixels.
+        # All three channels are counted in one pass over the pixels.
         for p in range(source.size // 3):
             place, turn = p * 3, p % _TURNS * 256
             flat[turn + at(source, place)] += 1
@@ -50,7 +53,7 @@ def _count(source: np.ndarray, channels: int, flat: np.ndarray) -> None:
 
 @inner
 def _look_up(source: np.ndarray, channels: int, table: np.ndarray, target: np.ndarray) -> None:
-    """Look each value up in its channel's table of 256, which are contiguous."""
+    """Look up each value in the table of its channel; ``table`` holds 256 entries for each channel."""
     begin = 0
     if channels == 3:
         # Eight pixels at a time, read as three words.
@@ -60,7 +63,7 @@ def _look_up(source: np.ndarray, channels: int, table: np.ndarray, target: np.nd
                 values = load_word(source, block + word)
                 for i in range(8):
                     entry = (values >> np.uint64(56 - 8 * i)) & np.uint64(255)
-                    # Unsigned, so that no check for negative indices is compiled.
+                    # Indices are unsigned, so that no check for negative ones is compiled.
                     target[np.uint64(block + word + i)] = at(table, np.uint64((word + i) % 3 * 256) + entry)
     for channel in range(channels):
         for place in range(begin + channel, source.size, channels):
@@ -89,7 +92,7 @@ def equalize(source: np.ndarray, target: np.ndarray) -> None:
 
 @inner
 def _count_tile(source: np.ndarray, top: int, left: int, height: int, width: int, counts: np.ndarray) -> None:
-    """Add a tile (H, W) to counters of shape (_TURNS, 256); the image is reflected beyond its borders."""
+    """Count the values of a tile; ``counts`` has the shape (_TURNS, 256). Beyond its borders, the image (H, W) is reflected."""
     inside = min(width, source.shape[1] - left)
     for y in range(top, top + height):
         row = source[y if y < source.shape[0] else reflected(y, source.shape[0])]
@@ -101,13 +104,15 @@ def _count_tile(source: np.ndarray, top: int, left: int, height: int, width: int
 
 @inner
 def _limited_table(counts: np.ndarray, area: int, limit: int, table: np.ndarray) -> None:
-    """Map each value to the share of the tile's pixels not above it, scaled from 0 to 255; counts are limited to ``limit``."""
+    """Fill a table that maps each value to the share of the tile's pixels not above the value, scaled to 0 to 255, after each value's
+    count is limited to ``limit``; 0: unlimited.
+    """
     if limit > 0:
         excess = 0
         for value in range(256):
             excess += max(counts[value] - limit, 0)
             counts[value] = min(counts[value], limit)
-        # The excess is distributed over all values, and its remainder over values at equal distances.
+        # What exceeds the limit is distributed evenly over all values, and the remainder over values at equal distances.
         counts += excess // 256
         rest = excess % 256
         distance = max(256 // max(rest, 1), 1)
@@ -121,7 +126,7 @@ def _limited_table(counts: np.ndarray, area: int, limit: int, table: np.ndarray)
 
 @inner
 def _between(place: int, extent: int, tiles: int) -> tuple[int, int, np.float32]:
-    """Return the two tiles whose centres lie around a pixel, along one axis, and the weight of the second one."""
+    """Return, for one axis, the numbers of the two tiles whose centres are next to a pixel on either side, and the weight of the second."""
     position = np.float32(place) * (np.float32(1) / np.float32(extent)) - np.float32(0.5)
     first = int(np.floor(position))
     return max(first, 0), min(first + 1, tiles - 1), position - np.float32(first)
@@ -138,8 +143,8 @@ def _blend(
     fy: np.float32,
     target: np.ndarray,
 ) -> None:
-    """Compute a row of pixels, each interpolated between four tables, which begin at ``lefts`` and ``rights`` in two
-    rows of tables.
+    """Compute a row of pixels. Each is interpolated between its values in four tables: those that begin at ``lefts`` and ``rights`` in
+    the rows of tables ``upper`` and ``lower``.
     """
     one = np.float32(1)
     for x in range(source.size):
@@ -179,7 +184,7 @@ def equalize_tiles(
     Args:
         source, target: uint8 of shape (H, W), with any strides, not empty.
         tiles: the numbers of rows and columns of tiles.
-        extents: height and width of each tile; together, tiles may exceed the image, which is reflected there.
-        limit: the largest count of a value; 0: unlimited.
+        extents: the height and width of each tile. Tiles may reach beyond the image, which is reflected there.
+        limit: the maximum count of a value in a tile; 0: unlimited.
     """
     _equalize_tiles(source, tiles, extents, limit, target)

@@ -1,4 +1,4 @@
-"""Planning of resizing and then cropping images, in one call for a whole batch: from sizes to the descriptors that a GPU reads."""
+"""Plan how images are resized and then cropped, from their sizes to the descriptors that a GPU reads, in one call for a whole batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GROUP = 8
 
 @inner
 def _common_channels(shapes: np.ndarray) -> int:
-    """Return the number of channels that all images have; 0 if they differ in it, or one has no pixels."""
+    """Return the number of channels that all images have; 0 if the numbers differ, or if an image has no pixels."""
     for image in range(len(shapes)):
         if shapes[image, 0] * shapes[image, 1] * shapes[image, 2] == 0 or shapes[image, 2] != shapes[0, 2]:
             return 0
@@ -26,7 +26,7 @@ def _common_channels(shapes: np.ndarray) -> int:
 
 @inner
 def _are_inside(sizes: np.ndarray, anchors: np.ndarray, extents: np.ndarray) -> bool:
-    """Return whether all windows have pixels and lie inside the images."""
+    """Return whether all windows lie inside the images and none is empty."""
     for image in range(len(sizes)):
         for axis in range(2):
             start, stop = anchors[image, axis], anchors[image, axis] + extents[image, axis]
@@ -37,7 +37,7 @@ def _are_inside(sizes: np.ndarray, anchors: np.ndarray, extents: np.ndarray) -> 
 
 @inner
 def _fill_stacks(shapes: np.ndarray, stacks: np.ndarray) -> None:
-    """Fill in the shapes of images (H, W, C) as shapes of stacks of one image."""
+    """Convert shapes of images (H, W, C) to shapes of stacks of one image (1, H, W, C)."""
     for image in range(len(shapes)):
         stacks[image, 0] = 1
         for axis in range(3):
@@ -68,7 +68,7 @@ def _columns(
     cropped: np.ndarray,
     mirrored: bool,
 ) -> tuple[np.ndarray, ...]:
-    """Return the plans of one axis, as the arguments of :func:`plan_tables`."""
+    """Return the sizes, regions, filters and windows of all images along one axis, in the form that :func:`plan_tables` expects."""
     return (
         extents[:, axis],
         sizes[:, axis],
@@ -121,9 +121,9 @@ IMAGE_RULES = np.dtype(
         ("stacks", STACK_RULES),
     ]
 )
-"""How all images of a batch are resized and cropped; see :func:`image_rules`. Values for H and W are pairs, in one row for all
-images; ``most`` is valid if ``is_limited``, ``starts`` and ``ends`` if ``is_within``; the first of ``filters`` is for
-axes that shrink.
+"""The rules by which all images of a batch are resized and cropped; see :func:`image_rules`. Pairs are values for H and W. ``most`` is
+valid only if ``is_limited``; ``starts`` and ``ends``, only if ``is_within``. The first of ``filters`` is for axes that shrink, the second
+for axes that grow.
 """
 
 
@@ -153,7 +153,7 @@ def image_rules(
         region: the region's starts and ends, as in :func:`fill_axis_plans`; one row for all images.
         filters: the filters of axes that shrink, and of axes that grow; one row for all images.
         antialias: whether filters widen when an axis shrinks.
-        wanted, positions, rounding: the windows in H and W, as in :func:`fill_crops`; one row for all images.
+        wanted, positions, rounding: the windows to crop, in H and W, as in :func:`fill_crops`; one row for all images.
         mirrored: whether rows of pixels are reversed.
         max_support, copied: as for :func:`plan_tables`.
         stacks: as in :func:`plan_stacks`.
@@ -191,14 +191,14 @@ def plan_images(
     """Plan images that are all resized and cropped by the same rules.
 
     Args:
-        shapes: the shapes of the images (H, W, C), in rows.
+        shapes: the shape (H, W, C) of each image, in rows.
         rules: the rules, from :func:`image_rules`.
         known_filters, rows: as in :func:`plan_tables`.
-        stacks: filled with the shapes of the images as stacks (1, H, W, C), or of the windows if only these are in memory.
-        cropped: filled with the sizes of the results (h, w).
-        descriptors, blocks: filled as in :func:`plan_stacks`, except for the address of the result; instead of the address of the image,
-            with the offset to add to the address of the image or window, which must be a multiple of 16.
-        windows: filled with the part of each image that is read, if only that part will be in memory: top, left, height and width.
+        stacks: filled with the shapes (1, H, W, C) of the images as stacks, or of the windows if only these will be in memory.
+        cropped: filled with the sizes (h, w) of the results.
+        descriptors, blocks: filled as in :func:`plan_stacks`, except that the address of the result is missing, and instead of the
+            image's address there is the offset to add to the address of the image or window, which must be a multiple of 16.
+        windows: filled with the part of each image that is read (top, left, height, width), if only that part will be in memory.
             Without rows: whole images will be in memory.
 
     Returns:
@@ -249,7 +249,7 @@ def plan_images(
         for image in range(count):
             top, left, height, width = windows[image]
             stacks[image, 1], stacks[image, 2] = height, width
-            # The position of the image's first pixel relative to that of the window.
+            # The offset in bytes from the window's first pixel to the image's first pixel.
             origins[image] = -(top * width + left) * shapes[image, 2] * by.stacks.itemsize
     place = descriptors, blocks, origins, nowhere, stacks, of_height, of_width
     shared, kept, strip, taps, channels = fill_descriptors(*place, by.stacks)
@@ -269,16 +269,16 @@ def plan_windows(
     stacks: np.ndarray,
     results: np.ndarray,
 ) -> tuple[int, int, int, int]:
-    """Plan images of each of which a window is resized.
+    """Plan how a window of each image is resized.
 
     Args:
-        shapes: the shapes of the images (H, W, C), in rows; none is empty.
-        windows: (y, x, height, width), in rows.
-        size: the size of all results (h, w); -1: the image's size.
+        shapes: the shape (H, W, C) of each image, in rows; none may be empty.
+        windows: the window (y, x, height, width) of each image, in rows.
+        size: the size (h, w) of all results; -1: the image's extent.
         filters, antialias: as in :func:`image_rules`.
         known_filters, max_support, rows: as in :func:`plan_tables`.
-        stacks: filled with the shapes of the images as stacks (1, H, W, C).
-        results: filled with the shapes of the results (h, w, C).
+        stacks: filled with the shapes (1, H, W, C) of the images as stacks.
+        results: filled with the shapes (h, w, C) of the results.
 
     Returns:
         The results of :func:`plan_tables`; zeros if a result is too large.

@@ -1,9 +1,9 @@
 """The on-disk cache of kernels that numba compiles in this process because no library has them.
 
-numba's cache refuses to compile for a user who cannot write any of its folders, ignores a filled folder that is
-read-only, fails on damaged files, and may mix up the entries of two processes that compile at once. This cache reads from
-all folders, saves to the first one that can be written, and compiles without saving if there is none. Each compiled
-signature is one file, which is first written under another name, and contains a checksum.
+numba's cache refuses to compile for a user who cannot write to any of its folders, ignores a filled folder that is
+read-only, fails on damaged files, and may mix up the entries of two processes that compile at the same time. This cache reads from
+all folders, saves to the first folder that can be written, and compiles without saving if there is none. Each compiled
+signature is one file with a checksum, which is written under a temporary name first.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 _SUFFIX = ".nbc"
 _DIGEST_BYTES = hashlib.sha256().digest_size
-# Addresses in the names of functions as numba prints them, which differ between processes.
+# The addresses in numba's names of functions; they differ between processes.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -43,7 +43,7 @@ class _Folder(NamedTuple):
 
     Attributes:
         path: the folder's path.
-        root: the folder that contains it; if one folder in a root cannot be written, no other is tried there.
+        root: the folder that contains it. If one folder in a root cannot be written, no others in that root are tried.
     """
 
     path: Path
@@ -51,14 +51,14 @@ class _Folder(NamedTuple):
 
 
 class _Key(NamedTuple):
-    """Everything that the compiled code depends on.
+    """Everything on which compiled code depends.
 
     Attributes:
         signature: the types of the arguments.
         machine: the processor and its features.
         numba: numba's version.
         cells: the pickled values that the function captures from enclosing functions.
-        sources: the digest of its code, and of all that it refers to.
+        sources: the digest of the function's source code, and of all that the code refers to.
     """
 
     signature: object
@@ -68,7 +68,7 @@ class _Key(NamedTuple):
     sources: str
 
 
-# The errors that ended saving kernels, by the root of the folders.
+# The error because of which kernels are no longer saved in a root, by root.
 _unwritable: dict[Path, OSError] = {}
 _consequences: set[str] = set()
 
@@ -90,11 +90,11 @@ class KernelCache(_Cache):
 
     @property
     def cache_path(self) -> str:
-        """The preferred folder."""
+        """The path of the preferred folder."""
         return str(next(self._folders()).path)
 
     def enable(self) -> None:
-        """Use the cache, as is the default."""
+        """Use the cache; this is the default."""
         self._enabled = True
 
     def disable(self) -> None:
@@ -102,7 +102,7 @@ class KernelCache(_Cache):
         self._enabled = False
 
     def flush(self) -> None:
-        """Remove the files of this function that can be removed."""
+        """Remove this function's files, as far as permissions allow."""
         for path in self._files():
             try:
                 path.unlink(missing_ok=True)
@@ -110,7 +110,7 @@ class KernelCache(_Cache):
                 logger.info("the compiled kernel '%s' could not be removed", path)
 
     def load_overload(self, sig: object, target_context: CPUContext) -> CompileResult | None:
-        """Return the compiled signature, or None if it must be compiled."""
+        """Return the compiled code of a signature, or None if it is not in the cache."""
         target_context.refresh()
         if not self._enabled:
             return None
@@ -125,12 +125,12 @@ class KernelCache(_Cache):
                 saved_key, payload = _unpacked(data)
                 if saved_key == key:
                     return CompileResult._rebuild(target_context, *payload)  # private: numba's own cache calls it, too
-            except Exception as error:  # unpickling may raise anything
+            except Exception as error:  # unpickling damaged data may raise any error
                 logger.warning("the compiled kernel '%s' is damaged and is compiled again: %s", path, error)
         return None
 
     def save_overload(self, sig: object, data: Any) -> None:
-        """Save a compiled signature, if its code is valid in other processes and a folder can be written."""
+        """Save the compiled code of a signature, if the code is valid in other processes and a folder can be written."""
         if not self._enabled or data.lifted or data.library.has_dynamic_globals:
             return
         key = self._key(sig, data.codegen)
@@ -150,9 +150,9 @@ class KernelCache(_Cache):
         _warn_once(refused, "each process compiles them again")
 
     def _folders(self, find_private: Callable[[str], Path | None] = existing_private_folder) -> Iterator[_Folder]:
-        """Yield the folders to read from, or to save to, in order of preference; without ``find_private``, no folder is created."""
+        """Yield the folders to read from, or to save to, in order of preference. By default, no private folder is created."""
         parent = self._source.parent
-        # Sources with the same path belong to the same package.
+        # The digest of the path tells apart folders of the same name, such as those of two installed versions.
         name = f"{parent.name}_{hashlib.sha256(str(parent.absolute()).encode()).hexdigest()[:16]}"
         named = vars(config)["CACHE_DIR"]  # read from NUMBA_CACHE_DIR
         if named:
@@ -177,7 +177,7 @@ class KernelCache(_Cache):
         return _Key(sig, codegen.magic_tuple(), numba.__version__, dumps(cells), self._digest)
 
     def _name(self, key: _Key) -> str:
-        """Return the name of a signature's file; it does not depend on the function's sources, so that later versions replace it."""
+        """Return the name of a signature's file. It does not depend on the function's sources, so that a changed function replaces it."""
         text = _ADDRESS.sub("", repr((key.signature, key.machine, key.numba, key.cells)))
         return f"{self._base}.{hashlib.sha256(text.encode()).hexdigest()[:16]}{_SUFFIX}"
 
@@ -209,7 +209,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _warn_once(refused: list[Path], consequence: str) -> None:
-    """Warn that kernels cannot be saved in these folders, once for each consequence."""
+    """Warn that kernels cannot be saved in these folders, only once for each ``consequence``, which the warning names."""
     if consequence not in _consequences:
         _consequences.add(consequence)
         reasons = " or ".join(f"'{root}' ({_unwritable[root].strerror})" for root in refused)

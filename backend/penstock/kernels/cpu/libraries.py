@@ -1,10 +1,10 @@
 """Libraries of kernels that were compiled ahead of time, by :mod:`penstock.kernels.building`.
 
-A package has one library for each level of processors, in ``native/kernels``. A checkout has one for this machine, in
-``build/kernels``, of which code is not used if its sources have changed since.
+An installed package has one library for each level of processors, in ``native/kernels``. A source checkout has one for this machine, in
+``build/kernels``; kernels in it whose sources have changed since are not used.
 
-Some of numba's variables, such as ``NUMBA_BOUNDSCHECK`` or ``NUMBA_CPU_NAME``, require other code than was compiled; if one of
-them is set, no library is used. The same holds for ``PENSTOCK_KERNELS=compile``.
+Some of numba's environment variables, such as ``NUMBA_BOUNDSCHECK`` or ``NUMBA_CPU_NAME``, require other code than was compiled. If one of
+them is set, or ``PENSTOCK_KERNELS=compile``, no library is used.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from penstock.kernels.recording import Kind
 logger = logging.getLogger(__name__)
 
 FORMAT = 1
-"""The version of the format of libraries: of their index, and of how kernels are called."""
+"""The version of the format of libraries: of their index, and of the convention by which their kernels are called."""
 INDEX = "penstock_kernels_index"
-"""The symbol of a library's index: JSON, ended by a zero."""
+"""The symbol of a library's index: JSON, terminated by a zero byte."""
 RELEASE = "penstock_release_memory"
 """The symbol of the function that releases a result's memory."""
 NAME = "libpenstock_kernels.so"
 MARK = b"penstock kernels %d: %20d bytes\n"
-"""The end of a library's file, which truncated ones lack: the format, and the number of bytes before it."""
+"""The end of a library's file, which a truncated file lacks: the version of the format, and the number of bytes before the mark."""
 VARIABLE = "PENSTOCK_KERNELS"
 _ASKS_NUMBA = ("NUMBA_BOUNDSCHECK", "NUMBA_CPU_FEATURES", "NUMBA_CPU_NAME", "NUMBA_DISABLE_JIT", "NUMBA_OPT")
 _NATIVE = Path(__file__).parents[2] / "native" / "kernels"
 
-# Processor features that the levels of the x86-64 psABI require, the most demanding level first. Kernels that sum products of bytes by
-# VNNI are much faster, so the AVX-512 level includes it: processors without VNNI use the level below.
+# Processor features that the levels of the x86-64 psABI require, the most demanding level first. Kernels that sum products of bytes are
+# much faster with VNNI, so the AVX-512 level requires it: processors without VNNI use the level below.
 LEVELS = {
     "x86-64-v4": "avx512f avx512bw avx512cd avx512dq avx512vl avx512_vnni",
     "x86-64-v3": "avx avx2 bmi1 bmi2 f16c fma abm movbe",
@@ -60,9 +60,9 @@ class Entry(NamedTuple):
     """A kernel in a library.
 
     Attributes:
-        address: the address of its function.
-        release: the address of the function that releases the memory of its results.
-        results: the type of its results, as text.
+        address: the address of the kernel's function.
+        release: the address of the function that releases the memory of results.
+        results: the type of the results, written as in :mod:`penstock.kernels.cpu.signatures`.
     """
 
     address: int
@@ -70,7 +70,7 @@ class Entry(NamedTuple):
     results: str
 
     def native_code(self) -> NativeCode:
-        """Return the native code for calls from Python."""
+        """Return the kernel in the form that calls from Python need."""
         (result,) = parsed(self.results)
         return NativeCode(self.address, self.release, program_for_results(result))
 
@@ -99,7 +99,7 @@ class KernelLibrary:
         self._entries: dict[str, dict[str, list[str]]] = index["entries"]
 
     def find(self, kind: Kind, kernel: Compilable, types: str) -> Entry | None:
-        """Return a kernel for some types of arguments, or None. A kernel for arrays of any order is also used for those of a
+        """Return the code of a kernel for these types of arguments, or None. Code for arrays in any order is also used for arrays in a
         specific order.
         """
         own = self._entries.get(f"{kind.value} {kernel.name}", {})
@@ -120,7 +120,7 @@ class KernelLibrary:
 
 
 def _more_general(compiled: Iterable[str], types: str) -> str | None:
-    """Return the first of a kernel's compiled types of arguments that accepts the types ``types``."""
+    """Return the first types of arguments for which a kernel was compiled and that accept ``types``; None if there are none."""
     given = parsed(types)
     return next((each for each in compiled if _accept(parsed(each), given)), None)
 
@@ -130,7 +130,7 @@ def _accept(kinds: Sequence[Type], given: Sequence[Type]) -> bool:
 
 
 def _accepts(kind: Type, given: Type) -> bool:
-    """Return whether code for one type of argument accepts values of another, which must be passed as the same words."""
+    """Return whether code for arguments of the type ``kind`` accepts values of the type ``given``; both must be passed in the same form."""
     if isinstance(kind, Array) and isinstance(given, Array):
         is_alike = (kind.element, kind.rank) == (given.element, given.rank)
         return is_alike and kind.order in ("A", given.order) and kind.read_only >= given.read_only
@@ -156,13 +156,15 @@ def _check_end(path: Path) -> None:
 
 
 def folder_in_checkout() -> Path | None:
-    """Return the folder of a checkout's library; it depends on the version of Python and on the processor, as the code does."""
+    """Return the folder of a checkout's library, or None outside of a checkout. Like the code, it depends on the version of Python and on
+    the processor.
+    """
     root = checkout()
     return None if root is None else root / "build" / "kernels" / f"{sys.implementation.cache_tag}-{processor()[:40]}"
 
 
 def folder_of_levels(root: Path, architecture: str) -> Path:
-    """Return a checkout's folder of the libraries for a wheel; each is in a folder named by its level.
+    """Return a checkout's folder of the libraries for a wheel; each library is in a subfolder named by its level.
 
     Args:
         root: the checkout's root.
@@ -173,7 +175,7 @@ def folder_of_levels(root: Path, architecture: str) -> Path:
 
 @functools.cache
 def processor() -> str:
-    """Return this machine's processor: its model and a digest of its features, as far as the system reports them."""
+    """Return a name for this machine's processor: its model and a digest of its features, as far as the system reports them."""
     facts = _facts()
     text = " ".join(sorted(facts.get("flags", facts.get("Features", "")).split()))
     digest = hashlib.sha256(f"{facts.get('model name', '')} {text}".encode()).hexdigest()[:12]
@@ -182,7 +184,7 @@ def processor() -> str:
 
 @functools.cache
 def _facts() -> dict[str, str]:
-    """Return the system's description of the first processor."""
+    """Return the fields that the system reports about the first processor."""
     try:
         with Path("/proc/cpuinfo").open() as file:
             lines = list(itertools.takewhile(str.strip, file))
@@ -193,7 +195,7 @@ def _facts() -> dict[str, str]:
 
 @functools.cache
 def library() -> KernelLibrary | None:
-    """Return the library for this machine, or None if there is none, or it is disabled."""
+    """Return the library for this machine; None if there is none, or if libraries are disabled."""
     named = os.environ.get(VARIABLE, "")
     if named not in ("", "compile"):
         raise ValueError(f"{VARIABLE} is '{named}': it may be 'compile', or not be set")

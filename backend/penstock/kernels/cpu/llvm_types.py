@@ -14,7 +14,7 @@ BYTES, SHORTS, WORDS = (ir.VectorType(number, 512 // number.width) for number in
 
 
 def spread_lanes(builder: IRBuilder, number: Value, kind: ir.VectorType) -> Value:
-    """Return a vector of ``kind`` whose lanes are all ``number``."""
+    """Return a vector of the type ``kind`` in which all lanes are ``number``."""
     undefined = ir.Constant(kind, ir.Undefined)
     first = builder.insert_element(undefined, number, ir.Constant(INT32, 0))
     return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(INT32, kind.count), None))
@@ -26,7 +26,7 @@ def parts_of(builder: IRBuilder, vector: Value) -> list[Value]:
 
 
 def of_parts(builder: IRBuilder, parts: Sequence[Value]) -> Value:
-    """Return an :class:`IntVector` made of parts."""
+    """Return the :class:`IntVector` that consists of these parts."""
     vector = ir.Constant(ir.ArrayType(parts[0].type, len(parts)), ir.Undefined)
     for i, part in enumerate(parts):
         vector = builder.insert_value(vector, part, i)

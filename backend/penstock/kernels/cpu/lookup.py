@@ -16,14 +16,14 @@ def _look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
 
 
 def look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
-    """Fill ``target`` with the entries of ``table`` at the indices in ``source``; other values get the last entry.
+    """Fill ``target`` with the entries of ``table`` at the indices in ``source``; indices out of range get the last entry.
 
     Args:
         source: integers, contiguous.
-        table: entries; the last is the default.
+        table: the entries, followed by the default.
         target: an array of the table's type and the source's shape, contiguous.
     """
-    # Entries are copied as unsigned integers, so that types of the same size share a kernel.
+    # Entries are copied as unsigned integers, so that one kernel serves all types of the same size.
     bits = f"u{table.itemsize}"
     _look_up(source.reshape(-1), table.view(bits), target.reshape(-1).view(bits))
 
@@ -35,19 +35,19 @@ def _mark(numbers: np.ndarray, on: np.generic, off: np.generic, count: int, inne
     for begin in range(0, numbers.size, max(inner, 1)):
         for i in range(inner):
             number = numbers[begin + i]
-            # Compared before truncation; the comparison is also false for NaN.
+            # Numbers are compared before they are truncated; the comparison is also false for NaN.
             if -1 < number < count:
                 target[begin * count + int(number) * inner + i] = on
 
 
 def mark(numbers: np.ndarray, on: np.generic, off: np.generic, count: int, inner: int, target: np.ndarray) -> None:
-    """Fill ``target`` with ``off``, and with ``on`` at the positions in ``numbers``.
+    """One-hot encode ``numbers``: fill ``target`` with ``off``, and with ``on`` where the index in the new dimension is the number.
 
     Args:
         numbers: contiguous; fractions are truncated, and numbers out of range are ignored.
-        on, off: unsigned integers of the target's size: the bits of the values.
+        on, off: the bits of the values, as unsigned integers of the size of the target's elements.
         count: the extent of the target's new dimension.
-        inner: the number of elements in the dimensions after that one.
+        inner: the product of the extents of the dimensions after the new one.
         target: contiguous.
     """
     _mark(numbers.reshape(-1), on, off, count, inner, target.reshape(-1).view(on.dtype))

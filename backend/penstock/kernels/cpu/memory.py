@@ -1,5 +1,5 @@
-"""Copies of memory, counters that threads share, and calls of C functions, for kernels. Nothing is checked: kernels are
-responsible for the addresses that they use.
+"""Copies of memory, counters that threads share, and calls of C functions, for kernels. Addresses are not checked: the kernels
+that pass them are responsible.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def copy_bytes(
 
 @intrinsic
 def counted(_context: TypingContext, count: types.Array) -> Intrinsic:
-    """Increment the first element of an array of int64 atomically; return its previous value, which no other thread gets."""
+    """Increment the first element of an array of int64 atomically; return its previous value, which no other call gets."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         place = cgutils.create_struct_proxy(count)(context, builder, value=args[0]).data

@@ -9,7 +9,7 @@ import numpy as np
 from penstock.kernels.cpu.options import kernel
 from penstock.kernels.cpu.simd import copy_mirrored
 
-# The number of pixels reversed at a time.
+# The number of pixels that are reversed at a time.
 _LANES = 16
 
 
@@ -29,7 +29,7 @@ def _mirror_single(source: np.ndarray, target: np.ndarray) -> None:
 
 @kernel
 def _mirror_triple(source: np.ndarray, target: np.ndarray) -> None:
-    """Mirror rows like :func:`_mirror_single`, of pixels of three elements."""
+    """Same as :func:`_mirror_single`, for rows of pixels of three elements."""
     rows, elements = source.shape
     width = elements // 3
     for r in range(rows):
@@ -46,7 +46,7 @@ def mirror_axis(source: np.ndarray, axis: int, target: np.ndarray) -> None:
 
     Args:
         source: any array.
-        axis: the dimension of x.
+        axis: the dimension that x indexes.
         target: an array of the source's type and shape, contiguous.
     """
     width, inner = source.shape[axis], math.prod(source.shape[axis + 1 :])
@@ -54,7 +54,7 @@ def mirror_axis(source: np.ndarray, axis: int, target: np.ndarray) -> None:
     if kernel is None or width < _LANES:
         np.copyto(target, np.flip(source, axis))
         return
-    # Elements are copied as unsigned integers, so that types of the same size share a kernel.
+    # Elements are copied as unsigned integers, so that one kernel serves all types of the same size.
     bits, shape = f"u{source.itemsize}", (-1, width * inner)
     rows = source.view(bits).reshape(shape)
     if rows.strides[1] != rows.itemsize:

@@ -1,8 +1,8 @@
 """Sums and squared deviations along adjacent dimensions, and normalization with them.
 
-Arrays are viewed as (outer, reduced, inner). For each of several dozen adjacent elements of a row there is a partial sum,
-so that additions do not wait for each other; in the end, the partial sums of one output are added pairwise, in
-halves.
+Arrays are viewed as (outer, reduced, inner). A row has several dozen partial sums, to which adjacent elements are added in turn,
+so that additions do not wait for each other. In the end, the partial sums of each output are added pairwise: the second half to the
+first, again and again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from penstock.kernels.cpu.simd import load, store, total, widened, zeros
 
 # The minimum number of partial sums.
 _ABREAST = 64
-# The number of elements of a row processed at a time.
+# The number of elements of a row that are processed at a time.
 _LANES = 16
 
 
@@ -31,7 +31,7 @@ def _step(inner: int) -> int:
 
 @inner
 def _fold(totals: np.ndarray, inner: int) -> None:
-    """Add all groups of ``inner`` elements to the first group, pairwise in halves."""
+    """Sum all groups of ``inner`` elements into the first group, pairwise: add the second half to the first, again and again."""
     groups = totals.size // inner
     while groups > 1:
         half = (groups + 1) // 2
@@ -174,7 +174,7 @@ def standardize_row(
     shift: np.float32,
     target: np.ndarray,
 ) -> None:
-    """Standardize elements ``begin`` to ``end``; both arrays are float32."""
+    """Standardize elements ``begin`` to ``end`` of a row; both arrays are float32. See :class:`Standard`."""
     blocks, count = end - (end - begin) % _LANES, end - begin
     totals = widened(zeros(_LANES))
     for i in range(begin, blocks, _LANES):
@@ -216,9 +216,10 @@ def _standardize_rows(
 
 
 def around(data: np.ndarray, axes: Sequence[int]) -> tuple[int, int] | None:
-    """Return the volumes of the dimensions before and after the ``axes``; None if these kernels do not suit the array.
+    """Return the number of elements in the dimensions before and after ``axes``, as (outer, inner); None if these kernels do not suit
+    the array.
 
-    They do not if the axes are not adjacent, if few wide rows are reduced, or if elements are float16 or bool.
+    They do not suit it if the axes are not adjacent, if few wide rows are reduced, or if elements are float16 or bool.
     """
     shape = data.shape
     if data.dtype == np.float16 or data.dtype.kind == "b" or not data.size:
@@ -226,12 +227,12 @@ def around(data: np.ndarray, axes: Sequence[int]) -> tuple[int, int] | None:
     if not axes or sorted(axes) != list(range(min(axes), max(axes) + 1)):
         return None
     outer, inner = math.prod(shape[: min(axes)]), math.prod(shape[max(axes) + 1 :])
-    # Wide rows are summed separately, which does not pay off for few rows.
+    # If `inner` is large, whole rows are added to sums in memory, which does not pay off for few rows.
     return (outer, inner) if inner < _ABREAST or data.size // outer >= 4 * inner else None
 
 
 def sums(data: np.ndarray, volumes: tuple[int, int]) -> np.ndarray:
-    """Return the sums of the elements in float64, with the shape of ``volumes`` (see :func:`around`)."""
+    """Return the sums over the reduced dimension in float64, with the shape ``volumes``, which is from :func:`around`."""
     out = np.zeros(volumes, np.float64)
     _sums(np.ascontiguousarray(data).reshape(-1), *volumes, out)
     return out
@@ -242,7 +243,7 @@ def squared_deviations(data: np.ndarray, volumes: tuple[int, int], mean: np.ndar
 
     Args:
         data, volumes: see :func:`around`.
-        mean: one for all sums, or one for each, in order.
+        mean: one mean for all sums, or one for each sum, in order.
     """
     out = np.zeros(volumes, np.float64)
     _squared_deviations(np.ascontiguousarray(data).reshape(-1), *volumes, _spread(mean, volumes), out)
@@ -256,7 +257,7 @@ def normalize(
 
     Args:
         data, volumes: see :func:`around`.
-        mean, factor: one value for all, or one for each element that remains after reduction, in order.
+        mean, factor: one value for all elements, or one for each (outer, inner), in order.
         shift: added last.
         target: contiguous, not float16.
     """
@@ -269,9 +270,9 @@ class Standard(NamedTuple):
     """``(data - mean) / sqrt(variance + epsilon) * scale + shift``.
 
     Attributes:
-        ddof: subtracted from the element count in the variance's denominator.
+        ddof: subtracted from the number of elements in the variance's denominator.
         epsilon: added to the variance.
-        scale: applied after the division; without deviation the result is 0 before the shift.
+        scale: the factor after the division. If ``variance + epsilon`` is 0, results are ``shift``.
         shift: added last.
     """
 
@@ -282,9 +283,9 @@ class Standard(NamedTuple):
 
 
 def standardize(data: np.ndarray, volumes: tuple[int, int], standard: Standard, target: np.ndarray) -> None:
-    """Normalize by ``standard``, each row while it is in the cache.
+    """Normalize by ``standard``, in several passes over each row while the row is in the cache.
 
-    Equals :func:`sums`, :func:`squared_deviations` and :func:`normalize` in turn, except for the order in which float64
+    The result is that of :func:`sums`, :func:`squared_deviations` and :func:`normalize`, except for the order in which float64
     numbers are added.
 
     Args:
@@ -300,6 +301,6 @@ def standardize(data: np.ndarray, volumes: tuple[int, int], standard: Standard, 
 
 
 def _spread(values: np.ndarray, volumes: tuple[int, int]) -> np.ndarray:
-    """Return values as float32 of the shape ``volumes``: a single value is repeated."""
+    """Return values as float32 of the shape ``volumes``; a single value is repeated."""
     single = values.astype(np.float32, copy=False)
     return np.full(volumes, single) if single.size == 1 else np.ascontiguousarray(single).reshape(volumes)

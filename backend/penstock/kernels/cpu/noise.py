@@ -1,4 +1,4 @@
-"""Noise drawn from random streams: each kernel takes an array and fills another of the same type."""
+"""Noise drawn from random streams: each kernel reads an array and fills another array of the same type."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add_normal(
 def add_normal_double(
     out: np.ndarray, source: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, mean: float, stddev: float
 ) -> None:
-    """Same as :func:`add_normal`, in double precision, for wide integers."""
+    """Same as :func:`add_normal`, in double precision, for integers that float32 cannot represent."""
     for e in range(out.size):
         noise = fma(normal_double(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
         out[e] = converted(np.float64(source[e]) + noise, out[e])
@@ -52,7 +52,7 @@ def sprinkle(
     salt: np.generic,
     pepper: np.generic,
 ) -> None:
-    """Replace random pixels with salt or pepper. Arrays are (planes, pixels, channels); one draw decides each pixel."""
+    """Replace random pixels with ``salt`` or ``pepper``. Arrays are (planes, pixels, channels); one draw decides about each pixel."""
     units = np.empty(1024, np.float32)
     for first in range(0, out.shape[1], units.size):
         count = min(units.size, out.shape[1] - first)

@@ -12,12 +12,12 @@ from penstock.kernels.cpu.parts import IMAGES, address_of, elements_at, record_a
 from penstock.kernels.cpu.simd import load, load_pixels, store
 
 CHANNEL_VALUES = np.dtype([("mean", np.int64), ("factor", np.int64), ("shift", np.float32)], align=True)
-"""``(x - mean) * factor + shift``; the first two are addresses of float32 for each channel."""
+"""The parameters of ``(x - mean) * factor + shift``; ``mean`` and ``factor`` are addresses of arrays with a float32 for each channel."""
 
-# The number of pixels normalized at a time.
+# The number of pixels that are normalized at a time.
 _LANES = 8
 _MAX_BYTES_IN_VECTORS = 2
-"""The largest size of the integers that :func:`_normalize_in_blocks` reads."""
+"""The maximum size in bytes of integers that :func:`_normalize_in_blocks` reads."""
 
 
 @njit(inline="always", **OPTIONS)
@@ -28,7 +28,7 @@ def normalized(value: float, mean: np.float32, factor: np.float32, shift: np.flo
 
 @kernel
 def _normalize(record: np.ndarray, images: np.ndarray, like: np.generic, like_out: np.generic) -> None:
-    """Normalize an image with any order of dimensions: channel by channel if rows of the result are contiguous, otherwise pixel
+    """Normalize an image with its dimensions in any order: channel by channel if rows of the result are contiguous, otherwise pixel
     by pixel.
     """
     values, image = record_at(record), record_at(images)
@@ -51,13 +51,13 @@ def _normalize(record: np.ndarray, images: np.ndarray, like: np.generic, like_ou
 
 @inner
 def _begin_of_row(first: int, stride: int, columns: int) -> int:
-    """Return the address of a row's element that comes first in memory."""
+    """Return the address of the element of a row that comes first in memory; ``stride`` may be negative."""
     return first + min(stride, 0) * (columns - 1)
 
 
 @kernel
 def _normalize_in_blocks(record: np.ndarray, images: np.ndarray, like: np.generic, like_out: np.generic) -> None:
-    """Normalize an image to planes of float32, a block of pixels at a time; fall back on :func:`_normalize`."""
+    """Normalize an image to planes of float32, a block of pixels at a time; leave images that do not suit to :func:`_normalize`."""
     values, image = record_at(record), record_at(images)
     rows, columns, channels = image.extents[0], image.extents[1], image.extents[2]
     size = np.int64(elements_at(0, 0, like).itemsize)
@@ -95,7 +95,7 @@ def _normalize_in_blocks(record: np.ndarray, images: np.ndarray, like: np.generi
 def _triples_to_planes(
     image: np.record, mirror: bool, mean: np.ndarray, factor: np.ndarray, shift: np.float32, like: np.generic
 ) -> None:
-    """Normalize adjacent three-channel pixels, and store them as planes."""
+    """Normalize three-channel pixels that are adjacent in memory, and store them as planes."""
     columns = image.extents[1]
     mean_r, mean_g, mean_b = mean[0], mean[1], mean[2]
     factor_r, factor_g, factor_b = factor[0], factor[1], factor[2]
@@ -121,7 +121,7 @@ def _triples_to_planes(
 
 @functools.cache
 def normalizing_kernel(source: np.dtype, target: np.dtype) -> int:
-    """Return the address of the kernel that converts elements of one type to another; neither is float16."""
+    """Return the address of the kernel that normalizes images of the type ``source`` to the type ``target``; neither may be float16."""
     vectors = target == np.float32 and (
         source == np.float32 or (source.kind in "iu" and source.itemsize <= _MAX_BYTES_IN_VECTORS)
     )

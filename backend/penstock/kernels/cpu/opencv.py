@@ -1,4 +1,4 @@
-"""OpenCV, for operators that are defined by one of its functions, which release the GIL."""
+"""OpenCV, for operators that are defined by one of its functions; all of these release the GIL."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def opencv() -> ModuleType:
 
 
 def border(name: str) -> int:
-    """Return OpenCV's constant for a border: ``constant``, ``replicate``, ``reflect``, ``reflect_101`` or ``wrap``."""
+    """Return OpenCV's constant for a border type: ``constant``, ``replicate``, ``reflect``, ``reflect_101`` or ``wrap``."""
     return int(getattr(opencv(), f"BORDER_{name.upper()}"))
 
 
 def images(array: np.ndarray, layout: str) -> list[np.ndarray]:
-    """Return views of an HW, HWC or CHW array as images for OpenCV: single planes if channels come first."""
+    """Return views of an HW, HWC or CHW array as images for OpenCV: one image, or for CHW, a plane for each channel."""
     return list(array) if layout.startswith("C") else [array]
 
 
@@ -44,12 +44,12 @@ def keep(result: np.ndarray, target: np.ndarray) -> None:
 
 
 def rotation(size_in: Sequence[int], size_out: Sequence[int], degrees: float) -> np.ndarray:
-    """Return the matrix from input to output coordinates for turning an image counter-clockwise about its centre, which
+    """Return the matrix that maps input to output coordinates when an image is turned counter-clockwise about its centre, which
     becomes the centre of the output.
 
     Args:
-        size_in, size_out: width and height.
-        degrees: the angle.
+        size_in, size_out: the width and height of the input and the output.
+        degrees: the angle in degrees.
     """
     moved = [(after - before) / 2 for before, after in zip(size_in, size_out)]
     matrix: np.ndarray = opencv().getRotationMatrix2D([(extent - 1) / 2 for extent in size_in], degrees, 1.0)
@@ -70,11 +70,11 @@ def warp(
 
     Args:
         source: contiguous.
-        matrix: 2x3 or 3x3; pixels have their centres at whole numbers.
-        inverse_map: whether it maps output to input coordinates.
-        kind: the filter.
+        matrix: 2x3 for affine warps, 3x3 for perspective; the centres of pixels have integer coordinates.
+        inverse_map: whether ``matrix`` maps output to input coordinates.
+        kind: the interpolation type.
         border_name: a name that :func:`border` accepts.
-        fill: values beyond a constant border: one for all channels, or one for each.
+        fill: the values outside the image for ``constant``: one for all channels, or one for each.
         target: an array of the source's type.
     """
     cv2 = opencv()

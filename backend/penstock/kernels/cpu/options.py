@@ -1,4 +1,6 @@
-"""How kernels are compiled: they release the GIL unless they are brief, and divide by zero as C does, without an error."""
+"""Decorators for kernels, which determine how they are compiled: kernels release the GIL unless they are brief, and division by zero
+raises no error.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ _INNER = {**_KERNEL, "no_cpython_wrapper": True}
 
 
 def njit(**options: object) -> Callable[[F], Kernel]:
-    """Decorate a function that is compiled for the types of its arguments: ahead of time, or at the first call with these
-    types.
+    """Return a decorator for functions that are compiled for the types of their arguments: ahead of time, or at the first call with
+    these types.
 
     Args:
         options: numba's options.
@@ -31,7 +33,7 @@ def njit(**options: object) -> Callable[[F], Kernel]:
 
 
 def cfunc(arguments: str, result: str, **options: object) -> Callable[[F], Callback]:
-    """Decorate a function that is called from C.
+    """Return a decorator for functions that C code calls.
 
     Args:
         arguments: the types of the arguments, written as in :mod:`penstock.kernels.cpu.signatures`.
@@ -42,13 +44,13 @@ def cfunc(arguments: str, result: str, **options: object) -> Callable[[F], Callb
 
 
 def kernel(function: F) -> Kernel:
-    """Decorate a kernel, which Python and other kernels may call."""
+    """Decorate a kernel that Python and other kernels may call."""
     return Kernel(function, _KERNEL)
 
 
 def brief(function: F) -> Kernel:
-    """Decorate a kernel that takes some tens of microseconds for a usual batch, and holds the GIL: if it released it, other threads
-    could keep it for long.
+    """Decorate a kernel that takes some tens of microseconds for a usual batch, and holds the GIL: if it released the GIL, it might have
+    to wait long to get it back from other threads.
     """
     return Kernel(function, {**_KERNEL, "nogil": False})
 
@@ -56,6 +58,6 @@ def brief(function: F) -> Kernel:
 def inner(function: F) -> Kernel:
     """Decorate a function that only kernels may call; a call from Python ends the process.
 
-    Without an entry point for Python, it compiles faster.
+    Without an entry point for Python, the function compiles faster.
     """
     return Kernel(function, _INNER)

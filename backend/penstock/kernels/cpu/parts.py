@@ -1,7 +1,7 @@
-"""Kernels that the core calls by address: over runs of elements, and over parts of arrays (:mod:`penstock.core.chains`).
+"""Kernels that the compiled core calls by address, on runs of elements or on parts of arrays (:mod:`penstock.core.chains`).
 
 They are compiled for the types of their records and elements, and called by numba's calling convention. The last
-arguments, a value of each type of elements, only select these types: nothing is passed for them.
+arguments, one value of each element type, only select these types: nothing is passed for them.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from penstock.kernels.cpu.options import inner
 
 @intrinsic
 def pointer_to(_context: TypingContext, _address: types.Integer, like: types.Type) -> Intrinsic:
-    """Return a pointer to elements of the type of ``like``, or, if ``like`` is a struct's dtype, to such structs;
-    ``numba.carray`` makes an array of it.
+    """Return a pointer to elements of the type of ``like``, or, if ``like`` is a struct's dtype, to structs of that type;
+    ``numba.carray`` makes an array of the pointer.
     """
 
     def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
@@ -43,13 +43,13 @@ def pointer_to(_context: TypingContext, _address: types.Integer, like: types.Typ
 
 @inner
 def elements_at(address: int, count: int, like: np.generic | np.dtype) -> np.ndarray:
-    """Return ``count`` elements from an address on, of the type of ``like``, or, if that is a struct's dtype, structs."""
+    """Return an array of the ``count`` elements at an address: of the type of ``like`` or, if ``like`` is a struct's dtype, structs."""
     return carray(pointer_to(address, like), (count,))
 
 
 @inner
 def bytes_at(address: int, size: int) -> np.ndarray:
-    """Return ``size`` bytes from an address on."""
+    """Return an array of the ``size`` bytes at an address."""
     return elements_at(address, size, np.uint8(0))
 
 
@@ -60,13 +60,13 @@ def record_at(pointer: Any) -> Any:
 
 
 RUN = "int64", "int64", "int64"
-"""The addresses of the elements to read and of those to write, and their number."""
+"""Types of arguments: the address of the elements to read, the address of the elements to write, and their number."""
 IMAGES = (signatures.pointer_to(IMAGE),)
-"""The images to read and to write, in one struct."""
+"""Type of the argument: the images to read and to write, in one struct."""
 PARTS = signatures.pointer_to(PART), signatures.pointer_to(PART), "int64"
-"""The parts to read and to write, and the address of scratch memory."""
+"""Types of arguments: the part to read, the part to write, and the address of scratch memory."""
 MAPPED_REGION = (signatures.pointer_to(REGION),)
-"""The region to change."""
+"""Type of the argument: the region to change."""
 
 
 @functools.cache
@@ -74,9 +74,9 @@ def address_of(kernel: Kernel, record: np.dtype, arguments: tuple[str, ...], *el
     """Return the address of a kernel; compile it if necessary.
 
     Args:
-        kernel: a function of a pointer to a record, of ``arguments``, and of one value of each type of elements.
+        kernel: a function whose parameters are a pointer to a record, ``arguments``, and one value of each element type.
         record: the struct's type.
         arguments: ``RUN``, ``IMAGES``, ``PARTS`` or ``MAPPED_REGION``.
-        elements: the types of elements.
+        elements: the element types.
     """
     return kernel.address(", ".join((signatures.pointer_to(record), *arguments, *(dtype.name for dtype in elements))))

@@ -2,11 +2,11 @@
 
 A stream is identified by three 64-bit numbers ``(key, stream, start)`` and has no state: draw ``n`` is word ``n & 3``
 of the block with counter ``n >> 2``, so any draw can be computed without the previous ones. Threads, samples and the
-GPU can draw independently and still agree. Functions that consume a varying number of draws return the position after
-the last.
+GPU can draw independently and still agree. Functions that consume a varying number of draws also return the number of the draw after
+the last one.
 
 Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11. The mapping from draws to numbers is
-DALI's, so that both give the same values.
+DALI's, so that both libraries give the same values.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _WEYL_0 = np.uint64(0x9E3779B9)
 _WEYL_1 = np.uint64(0xBB67AE85)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
-# The words of a block; a drawn number and the position after it.
+# The words of a block; a number and the position after its draws.
 _Block = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 _Drawn = tuple[np.uint64, np.uint64]
 TO_UNIT = np.float32(2.0**-32)
 
 
 def _parts(key: Key) -> tuple[np.uint64, np.uint64]:
-    """Return a key, and the number of the block from which positions count. For use in kernels."""
+    """Return the key itself, and the number of the block to which draw 0 belongs. For use in kernels."""
     raise TypeError("this function can only be called in numba kernels")
 
 
@@ -55,8 +55,8 @@ def block(key: Key, stream: np.uint64, counter: np.uint64) -> _Block:
     c0, c1 = counter & _LOW, counter >> _32
     c2, c3 = stream & _LOW, stream >> _32
     for _ in range(10):
-        # Bits above the low 32 of a word are masked only before multiplications, which costs nothing, as the instruction ignores
-        # them, and at the end.
+        # Bits above the low 32 of a word are cleared only at the end and before multiplications, where that costs nothing, because the
+        # instruction ignores these bits.
         p0, p1 = _MULTIPLIER_0 * (c0 & _LOW), _MULTIPLIER_1 * (c2 & _LOW)
         c0, c1, c2, c3 = (p1 >> _32) ^ c1 ^ k0, p1, (p0 >> _32) ^ c3 ^ k1, p0
         k0, k1 = (k0 + _WEYL_0) & _LOW, (k1 + _WEYL_1) & _LOW
@@ -65,8 +65,8 @@ def block(key: Key, stream: np.uint64, counter: np.uint64) -> _Block:
 
 @njit(nogil=True)
 def fill_blocks(out: np.ndarray, key: Key, stream: np.uint64, counter: np.uint64) -> None:
-    """Fill with the words of consecutive blocks, as 64-bit integers; the last block of a stream is followed by the first block of the next
-    stream.
+    """Fill ``out`` with the words of consecutive blocks, as 64-bit integers; after the last block of a stream comes the first block of the
+    next stream.
     """
     for first in range(0, out.size, 4):
         out[first], out[first + 1], out[first + 2], out[first + 3] = block(key, stream, counter)
@@ -89,13 +89,13 @@ def draw(key: Key, stream: np.uint64, n: np.uint64) -> np.uint64:
 
 @njit(nogil=True)
 def draw64(key: Key, stream: np.uint64, n: np.uint64) -> np.uint64:
-    """Return draws ``n`` (low bits) and ``n + 1`` (high bits) as one 64-bit number."""
+    """Return a 64-bit number whose low bits are draw ``n`` and whose high bits are draw ``n + 1``."""
     return draw(key, stream, n) | (draw(key, stream, n + np.uint64(1)) << _32)
 
 
 @njit(nogil=True)
 def draw_below(key: Key, stream: np.uint64, n: np.uint64, bound: np.uint64) -> _Drawn:
-    """Return an unbiased number in [0, bound), and the position after it."""
+    """Return an unbiased number in [0, bound), and the position after its draws."""
     one = np.uint64(1)
     if bound <= _LOW:
         return _draw_below_32_bits(key, stream, n, bound)
@@ -111,7 +111,7 @@ def draw_below(key: Key, stream: np.uint64, n: np.uint64, bound: np.uint64) -> _
 
 @njit(nogil=True)
 def _draw_below_32_bits(key: Key, stream: np.uint64, n: np.uint64, bound: np.uint64) -> _Drawn:
-    """Return an unbiased number in [0, bound) for bounds below 2**32 (Lemire's method), and the position after it."""
+    """Same as :func:`draw_below`, for bounds below 2**32 (Lemire's method)."""
     one = np.uint64(1)
     product = draw(key, stream, n) * bound
     n += one
@@ -131,7 +131,7 @@ def unit(bits: np.uint64) -> np.float32:
 
 @njit(nogil=True, inline="always")
 def draw_of_element(key: Key, stream: np.uint64, start: np.uint64, element: int) -> np.uint64:
-    """Return the first draw of an element. Its word is selected without branches, so that loops over elements are
+    """Return the first draw of an element. The word of the block is selected without branches, so that loops over elements are
     vectorized.
     """
     one, two = np.uint64(1), np.uint64(2)
@@ -157,15 +157,15 @@ def draw_pair(key: Key, stream: np.uint64, n: np.uint64) -> _Drawn:
     odd, upper = n & np.uint64(1), n & np.uint64(2)
     if odd and upper:
         return words[3], block(key, stream, counter + np.uint64(1))[0]
-    # Selected without branches, as the choice varies from element to element.
+    # Words are selected without branches, which would be unpredictable: the choice varies from element to element.
     low, high = (words[1], words[2]) if odd else (words[0], words[1])
     return (words[2] if upper else low), (words[3] if upper else high)
 
 
 @njit(nogil=True)
 def fill_pairs(key: Key, stream: np.uint64, n: np.uint64, first: np.ndarray, second: np.ndarray) -> None:
-    """Fill in :func:`draw_pair` of consecutive elements, the first of which begins at draw ``n``, in loops that are
-    vectorized.
+    """Fill ``first`` and ``second`` with the results of :func:`draw_pair` for consecutive elements, the first of which begins at draw
+    ``n``, in loops that are vectorized.
     """
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
     for e in range(first.size):
@@ -175,7 +175,8 @@ def fill_pairs(key: Key, stream: np.uint64, n: np.uint64, first: np.ndarray, sec
         high = words[3] if place & one else words[2]
         first[e] = np.uint32(high if place & two else low)
         second[e] = np.uint32(words[3] if place & two else middle)
-    # The stride is one more than a multiple of four, so every fourth element's second draw is the first word of the next block.
+    # The stride between elements is one more than a multiple of four, so the second draw of every fourth element is the first word of the
+    # next block.
     offset = (three - n) & three
     nexts = np.empty(first.size // 4 + 1, np.uint32)
     for k in range(nexts.size):
@@ -189,28 +190,28 @@ def fill_pairs(key: Key, stream: np.uint64, n: np.uint64, first: np.ndarray, sec
 
 @njit(nogil=True)
 def fill_draws(out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
-    """Fill with consecutive draws from ``start`` on."""
+    """Fill ``out`` with consecutive draws from ``start`` on."""
     for i in range(out.size):
         out[i] = draw(key, stream, start + np.uint64(i))
 
 
 @njit(nogil=True)
 def fill_bits(out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
-    """Fill with the first draw of each element, as 64-bit integers."""
+    """Fill ``out`` with the first draw of each element, as 64-bit integers."""
     for e in range(out.size):
         out[e] = draw_of_element(key, stream, start, e)
 
 
 @njit(nogil=True)
 def fill_rows_of_bits(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64) -> None:
-    """Same as :func:`fill_bits`, for each row."""
+    """Same as :func:`fill_bits`, for each row, which has a random stream."""
     for row in range(len(out)):
         fill_bits(out[row], key, streams[row], start)
 
 
 @njit(nogil=True)
 def fill_rows_of_flips(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, last_head: np.uint64) -> None:
-    """Record whether the first draw of each element is at most ``last_head``."""
+    """Fill each row of ``out`` with whether the first draw of each element is at most ``last_head``; each row has a random stream."""
     for row in range(len(out)):
         flips, stream = out[row], streams[row]
         for e in range(flips.size):
@@ -219,7 +220,7 @@ def fill_rows_of_flips(out: np.ndarray, key: Key, streams: np.ndarray, start: np
 
 @njit(nogil=True)
 def canonical(key: Key, stream: np.uint64, n: np.uint64, real: float) -> tuple[float, np.uint64]:
-    """Return a number in [0, 1) of the type of ``real``, and the position after it."""
+    """Return a number in [0, 1) of the type of ``real``, and the position after its draws."""
     if isinstance(real, np.float32):
         return min(unit(draw(key, stream, n)), np.float32(1 - 2.0**-24)), n + np.uint64(1)
     a, b = draw_pair(key, stream, n)

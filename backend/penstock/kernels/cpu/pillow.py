@@ -1,7 +1,7 @@
-"""Pillow's arithmetic for colours, a small filter and warps, bit for bit, on the CPU; and PyTorch's for filters.
+"""Colour operations, a small filter and warps with exactly Pillow's results, and convolutions with exactly PyTorch's, on the CPU.
 
 Sources: Pillow's `Convert.c`, `Blend.c`, `Filter.c` and `Geometry.c`. Pillow is compiled without fused multiply-add, so these
-kernels do not use it, either. PyTorch's depthwise convolutions add the taps one after the other, row by row, by fused multiply-add.
+kernels do not use it, either. PyTorch's depthwise convolutions add the taps one after the other, row by row, with fused multiply-add.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from penstock.kernels.cpu.simd import fused
 
 NEAREST, BILINEAR, BICUBIC = 0, 2, 3
 _ZERO, _MOST = np.float32(0.0), np.float32(255.0)
-# Coordinates in the fixed-point warp must be below this.
+# The fixed-point warp is used only if all coordinates are below this.
 _FIXED = 32768.0
 
 
@@ -26,7 +26,7 @@ def _clipped(value: np.float32) -> np.uint8:
 
 @kernel
 def luma(pixels: np.ndarray, result: np.ndarray) -> None:
-    """Convert pixels (n, 3 or more) to mode L, (n,)."""
+    """Convert pixels of shape (n, 3) or (n, 4) to mode L, of shape (n,)."""
     for i in range(len(pixels)):
         red, green, blue = np.uint32(pixels[i, 0]), np.uint32(pixels[i, 1]), np.uint32(pixels[i, 2])
         total = red * np.uint32(19595) + green * np.uint32(38470) + blue * np.uint32(7471) + np.uint32(32768)
@@ -35,7 +35,7 @@ def luma(pixels: np.ndarray, result: np.ndarray) -> None:
 
 @kernel
 def blend(first: np.ndarray, second: np.ndarray, share: np.float32, result: np.ndarray) -> None:
-    """Blend contiguous arrays of one size: a share of 0 gives ``first``, 1 gives ``second``; other shares may extrapolate."""
+    """Blend contiguous arrays of the same size: a share of 0 gives ``first``, 1 gives ``second``; shares below 0 or above 1 extrapolate."""
     for i in range(result.size):
         one = np.int32(first[i])
         difference = np.float32(np.int32(second[i]) - one)
@@ -44,7 +44,9 @@ def blend(first: np.ndarray, second: np.ndarray, share: np.float32, result: np.n
 
 @kernel
 def blend_grey(pixels: np.ndarray, share: np.float32, result: np.ndarray) -> None:
-    """Blend pixels (n, 3 or 4) with their grey version, which a share of 0 returns; a fourth channel is unchanged."""
+    """Blend the grey version of pixels of shape (n, 3) or (n, 4) with the pixels: a share of 0 gives grey, 1 gives the pixels. A fourth
+    channel is copied.
+    """
     for i in range(len(pixels)):
         red, green, blue = np.uint32(pixels[i, 0]), np.uint32(pixels[i, 1]), np.uint32(pixels[i, 2])
         total = red * np.uint32(19595) + green * np.uint32(38470) + blue * np.uint32(7471) + np.uint32(32768)
@@ -58,7 +60,7 @@ def blend_grey(pixels: np.ndarray, share: np.float32, result: np.ndarray) -> Non
 
 @kernel
 def count_levels(pixels: np.ndarray, counts: np.ndarray) -> None:
-    """Count the values of each channel of pixels (n, C), in (C, 256)."""
+    """Count the values of each channel of pixels of shape (n, C), in ``counts`` of shape (C, 256)."""
     flat, channels = pixels.ravel(), pixels.shape[1]
     for c in range(channels):
         row = counts[c]
@@ -68,7 +70,7 @@ def count_levels(pixels: np.ndarray, counts: np.ndarray) -> None:
 
 @kernel
 def look_up_levels(pixels: np.ndarray, tables: np.ndarray, result: np.ndarray) -> None:
-    """Look up the values of pixels (n, C) in tables (C, 256)."""
+    """Look up the values of pixels of shape (n, C) in each channel's table; ``tables`` has the shape (C, 256)."""
     flat, ends, channels = pixels.ravel(), result.ravel(), pixels.shape[1]
     for c in range(channels):
         row = tables[c]
@@ -167,7 +169,7 @@ def _cubic_line(image: np.ndarray, row: int, x: int, dx: float, c: int) -> float
 
 @inner
 def _bicubic(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) -> float:
-    """Interpolate bicubically; rows outside the image repeat the row above them."""
+    """Interpolate channel ``c`` bicubically; rows outside the image repeat the row above them."""
     height = image.shape[0]
     first = _cubic_line(image, min(max(y - 1, 0), height - 1), x, dx, c)
     second = _cubic_line(image, y, x, dx, c) if 0 <= y < height else first
@@ -178,7 +180,7 @@ def _bicubic(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) ->
 
 @inner
 def _copy_pixel(flat: np.ndarray, source: int, ends: np.ndarray, target: int, channels: int) -> None:
-    # Unsigned indices: for signed ones, numba would handle negative values.
+    # Indices are unsigned, so that numba generates no code for negative ones.
     begin, end = np.uintp(source * channels), np.uintp(target * channels)
     for c in range(np.uintp(channels)):
         ends[end + c] = flat[begin + c]
@@ -219,7 +221,7 @@ def _fixed(value: float) -> int:
 
 @kernel
 def _warp_fixed(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> None:
-    """Take the nearest pixels, at positions with 16 fractional bits."""
+    """Copy the nearest pixels, with positions in fixed point with 16 fractional bits."""
     height, width, channels = image.shape
     flat, ends = image.ravel(), result.ravel()
     a, b, d, e = _fixed(terms[0]), _fixed(terms[1]), _fixed(terms[3]), _fixed(terms[4])
@@ -239,7 +241,7 @@ def _warp_fixed(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> Non
 
 @kernel
 def _warp_scaled(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> None:
-    """Take the nearest pixels, for transforms that only scale and move."""
+    """Copy the nearest pixels, for transforms that only scale and translate."""
     height, width, channels = image.shape
     flat, ends = image.ravel(), result.ravel()
     columns = np.full(result.shape[1], -1, np.int64)
@@ -279,7 +281,7 @@ def warp(image: np.ndarray, terms: np.ndarray, kind: int, result: np.ndarray) ->
 
 
 def _reaches(terms: np.ndarray, height: int, width: int) -> bool:
-    """Return whether a corner exceeds the range of fixed-point numbers."""
+    """Return whether a corner of the result maps to coordinates beyond the range of fixed-point numbers."""
     corners = ((0, 0), (width, height), (0, height), (width, 0))
     return any(
         abs(x * a + y * b + c) >= _FIXED for x, y in corners for a, b, c in (terms[:3].tolist(), terms[3:6].tolist())
@@ -288,10 +290,10 @@ def _reaches(terms: np.ndarray, height: int, width: int) -> bool:
 
 @kernel
 def convolve(image: np.ndarray, kernel: np.ndarray, result: np.ndarray) -> None:
-    """Filter (H, W, C) of uint8 in float32 and round; the image is reflected at its borders without repeating the outermost pixels.
+    """Filter an image in float32, and round the result; at its borders, the image is reflected without repeating the outermost pixels.
 
     Args:
-        image: an image with more than half as many rows and columns as the kernel.
+        image: uint8 of shape (H, W, C), with more than half as many rows and columns as the kernel.
         kernel: float32 of shape (rows, columns), both odd.
         result: an array of the image's shape, contiguous.
     """
@@ -301,7 +303,7 @@ def convolve(image: np.ndarray, kernel: np.ndarray, result: np.ndarray) -> None:
     wider = np.empty((rows, (width + 2 * before) * channels), np.float32)
     sums, ends = np.empty(width * channels, np.float32), result.reshape(height, width * channels)
     for line in range(-above, height + above):
-        # A ring buffer of as many lines as the filter covers.
+        # `wider` is a ring buffer of as many rows as the filter covers.
         _mirror_line(image, _mirrored(line, height), before, wider[(line + above) % rows])
         y = line - above
         if y < 0:

@@ -1,4 +1,4 @@
-"""Values of pixels as float32, with factors for each channel: computing and storing vectors of them."""
+"""Compute and store vectors of the values of pixels as float32, with factors for each channel."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ LANES = 16
 _LINE = 4 * LANES
 """The size in bytes of the values of ``LANES`` pixels: a cache line."""
 BEYOND_CACHE = 1 << 21
-"""The minimum size in bytes of outputs that do not stay in a core's cache, so that writing them there first gains nothing."""
+"""The minimum size in bytes of outputs that are written past the cache: they are too large to stay in a core's cache."""
 
 
 @inner
 def spread_factors(factors: np.ndarray, lanes: int) -> np.ndarray:
-    """Return the factors for the values of ``lanes`` pixels of three channels, repeated in the order of values: three rows, for a, b and
-    c.
-    """
+    """Return factors repeated for ``lanes`` pixels of three channels, in the order of values; the rows are the factors a, b and c."""
     row = 3 * lanes
     spread = np.empty(3 * row, np.float32)
     for k in range(3 * row):
@@ -30,7 +28,7 @@ def spread_factors(factors: np.ndarray, lanes: int) -> np.ndarray:
 
 @kernel
 def is_beyond_cache(target: np.ndarray) -> bool:
-    """Return whether a float32 output is so large that its whole cache lines should be written past the cache."""
+    """Return whether a float32 output is so large that it should be written past the cache, where it fills whole cache lines."""
     return 4 * target.size >= BEYOND_CACHE
 
 
@@ -40,7 +38,7 @@ def is_written_past_cache(target: np.ndarray, width: int, stride: int) -> bool:
 
     Args:
         target: the output, float32.
-        width: each row's width.
+        width: the number of values in a row.
         stride: the distance from one channel to the next, in values.
     """
     is_aligned = np.int64(target.ctypes.data) % _LINE == 0 and width % LANES == 0 and stride % LANES == 0

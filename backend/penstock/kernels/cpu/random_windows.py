@@ -14,8 +14,8 @@ from penstock.kernels.random_keys import Key
 
 @njit(nogil=True, error_model="numpy")
 def _whole_extent(extent: np.float32) -> int:
-    """Return an extent, rounded down, and at least 1; infinite extents become 1, as in DALI on x86; results on other processors differ
-    there.
+    """Return an extent rounded down, but at least 1. Infinite extents become 1, as in DALI on x86; on other processors, DALI's results
+    differ.
     """
     return int(extent) if np.float32(1) <= extent < np.float32(1 << 31) else 1
 
@@ -31,10 +31,10 @@ def crop_window(
     ratio: tuple[np.float32, np.float32],
     attempts: int,
 ) -> tuple[int, int, int, int]:
-    """Return a random window (y, x, height, width) with random area, aspect ratio and position.
+    """Return a window (y, x, height, width) with random area, aspect ratio and position.
 
-    Up to ``attempts`` pairs of area and ratio are drawn; if none fits the image, the result is the largest window whose
-    ratio is in range.
+    Up to ``attempts`` pairs of area and aspect ratio are drawn. If none of them fits in the image, the result is the largest window
+    whose aspect ratio is in range.
     """
     n = start
     one = np.float32(1)

@@ -1,6 +1,6 @@
-"""Kernels for recordings as stored in WAV files: conversion to the same numbers as libsndfile, downmix and resampling.
+"""Kernels for recordings in WAV files: conversion to the same numbers as libsndfile, downmixing and resampling.
 
-A kernel computes a piece of one recording, and gets all of its parameters in a record.
+A kernel computes a piece of one recording, and gets all parameters in a record.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ _PIECE = np.dtype(
         ("factor", np.float64),
     ]
 )
-# The first four fields describe the whole recording, `target` and `length` its whole output, of which the kernel computes the frames
-# from `first` to `last`. `downmix`: whether channels are replaced by their mean. `scale`: input frames per
-# output frame; `lobes` and `phases`, an address, describe the filter. `factor`: the output value that stands for 1.
+# The first four fields describe the whole recording; `target` and `length`, its whole output, of which the kernel computes frames `first`
+# to `last`. `downmix`: whether channels are replaced by their mean. `scale`: the number of input frames per output frame. `lobes` and
+# `phases` (an address) describe the resampling filter. `factor`: the output value that represents 1.0.
 _ARGUMENTS = ("int64",)
 """The types of arguments after the record: the address of scratch memory."""
-# The number of frames of a recording that are converted at a time; more than the longest filter reads.
+# The number of frames of a recording that are converted at a time; greater than the number that the longest filter reads.
 _WINDOW_FRAMES = 2048
 # The number of output frames whose positions are computed from the position of the first one.
 _BLOCK_FRAMES = 256
 # Large recordings are computed in pieces of this many output samples, in whole blocks, by several threads.
 _PIECE_SAMPLES = 1 << 16
-# The minimum size of outputs that take longer to compute than waking a thread.
+# The minimum size of outputs that take longer to compute than it takes to wake a thread.
 _LARGE_BYTES = 1 << 20
-# The minimum size of outputs that do not stay in a core's cache until they are read.
+# The minimum size of outputs that are too large to stay in a core's cache until they are read.
 _BEYOND_CACHE_BYTES = 1 << 21
-_CACHED_SAMPLES = 2048  # converted in the cache, before they are written past it
+_CACHED_SAMPLES = 2048  # the number of samples converted in the cache at a time, before they are written past it
 _FLOAT_BYTES = 4
 _LANES = 8
-# The largest number of channels that numpy adds in order; more channels are added in eight interleaved sums.
+# Up to this many channels, numpy adds them in order; more channels are added in eight interleaved sums.
 _CHANNELS_IN_ORDER = 7
 
 _UINT8, _INT16, _INT24, _INT32 = map(int, (Encoding.UINT8, Encoding.INT16, Encoding.INT24, Encoding.INT32))
@@ -69,7 +69,7 @@ _STEPS = np.arange(2 * 64 + TAPS_AT_A_TIME, dtype=np.float32)
 
 
 def _a_law() -> np.ndarray:
-    """Return the samples of A-law's codes (ITU-T G.711), int16."""
+    """Return the sample that each A-law code (ITU-T G.711) stands for, int16."""
     codes = np.arange(256) ^ 0x55
     exponents, mantissas = codes >> 4 & 7, (codes & 15) << 4
     sizes = np.where(exponents == 0, mantissas + 8, mantissas + 0x108 << np.maximum(exponents - 1, 0))
@@ -77,7 +77,7 @@ def _a_law() -> np.ndarray:
 
 
 def _mu_law() -> np.ndarray:
-    """Return the samples of mu-law's codes (ITU-T G.711), int16."""
+    """Return the sample that each mu-law code (ITU-T G.711) stands for, int16."""
     codes = ~np.arange(256) & 0xFF
     sizes = (((codes & 15) << 3) + 0x84 << (codes >> 4 & 7)) - 0x84
     return np.where(codes & 0x80, -sizes, sizes).astype(np.int16)
@@ -87,8 +87,8 @@ _A_LAW_SAMPLES, _MU_LAW_SAMPLES = _a_law(), _mu_law()
 
 
 def _number(value: Any, like: Any) -> Any:
-    """Return a stored sample in the type of ``like``, as libsndfile converts it; stored integers are scaled to int32. For use in
-    kernels.
+    """Return a sample in the type of ``like``, converted as libsndfile does; ``value``: the stored sample, scaled to int32 if it is an
+    integer. For use in kernels.
     """
     raise TypeError("this function can only be called in numba kernels")
 
@@ -108,7 +108,8 @@ def _number_of(value, like):  # type: ignore[no-untyped-def]
 def _float_number(value, like):  # type: ignore[no-untyped-def]
     if isinstance(like, types.Float):
         return lambda value, like: np.float32(value)
-    # Rounded half to even, and saturated. NaN becomes the result of the conversion instruction, of which int16 gets the lower half.
+    # Values are rounded half to even and saturate. NaN becomes what the conversion instruction returns for it; int16 is the low half of
+    # that, which is 0.
     lowest, highest = np.iinfo(like.name).min, np.iinfo(like.name).max
     low, high, nan_value = float(lowest), float(highest), 0 if like.bitwidth == 16 else lowest
 
@@ -126,7 +127,7 @@ def _float_number(value, like):  # type: ignore[no-untyped-def]
 
 @inner
 def _convert(encoding: int, source: int, count: int, target: np.ndarray, like: np.generic) -> None:
-    """Convert ``count`` samples that are stored from an address on."""
+    """Convert the ``count`` samples at the address ``source``."""
     bytes_there = pointer_to(source, np.uint8(0))
     if encoding == _INT16:
         shorts = pointer_to(source, np.int16(0))
@@ -190,7 +191,7 @@ def _mean(samples: np.ndarray, channels: int, target: np.ndarray) -> None:
 
 @inner
 def _store_past_cache(values: np.ndarray, target: np.ndarray, place: int) -> None:
-    """Copy floats to a target at the address ``place``, past the cache except at the ends that do not fill vectors."""
+    """Copy floats to a target at the address ``place``, past the cache, except at both ends, where they do not fill whole vectors."""
     count = values.size
     head = min(-(place // _FLOAT_BYTES) & _LANES - 1, count) if place % _FLOAT_BYTES == 0 else count
     end = head + (count - head) // _LANES * _LANES
@@ -226,11 +227,11 @@ def _convert_piece_past_cache(record: np.ndarray, scratch: int, like: np.float32
 
 @inner
 def _load_planes(piece: Any, first: int, last: int, scratch: int) -> None:
-    """Convert frames ``first`` to ``last`` to floats, in planes of that many frames: one for each channel, or one for
-    their mean.
+    """Convert frames ``first`` to ``last`` to floats, in planes of that many frames: one for each channel, or a single one for
+    the mean of all channels.
 
-    Frames outside the recording are silent. The planes begin at ``scratch``, and must be followed by
-    memory for as many frames of all channels.
+    Frames outside the recording are silent. The planes begin at the address ``scratch``, and after them there must be
+    scratch memory for the same number of frames of all channels.
     """
     count, planes = last - first, 1 if piece.downmix else piece.channels
     room = elements_at(scratch, planes * count, np.float32(0))
@@ -256,7 +257,7 @@ def _load_planes(piece: Any, first: int, last: int, scratch: int) -> None:
 
 @kernel
 def _mix_piece(record: np.ndarray, scratch: int, like: np.generic) -> None:
-    """Replace channels by their mean; the record is a ``_PIECE``."""
+    """Compute the mean of the channels of each frame; the record is a ``_PIECE``."""
     piece = record_at(record)
     target, factor = elements_at(piece.target, piece.length, like), np.float32(piece.factor)
     for first in range(piece.first, piece.last, _WINDOW_FRAMES):
@@ -291,7 +292,7 @@ def _resample_piece(record: np.ndarray, scratch: int, like: np.generic) -> None:
     taps = (2 * lobes + TAPS_AT_A_TIME - 1) // TAPS_AT_A_TIME * TAPS_AT_A_TIME
     stride = 2 * lobes + 2 + TAPS_AT_A_TIME
     phases = elements_at(piece.phases, 33 * stride, np.float32(0))
-    # The last frame at which the taps of an output frame may begin.
+    # No output frame's taps may begin after this frame.
     highest = max(piece.frames, math.ceil(piece.length * scale)) + lobes + 2 * TAPS_AT_A_TIME - taps
     loaded, window = 0, 0
     room = elements_at(scratch, planes * _WINDOW_FRAMES, np.float32(0))
@@ -301,7 +302,8 @@ def _resample_piece(record: np.ndarray, scratch: int, like: np.generic) -> None:
         position = np.float32(block_position - base)
         for i in range(begin, min(begin + _BLOCK_FRAMES, piece.last)):
             first = math.ceil(position) - lobes
-            # The table positions of an output's taps are 32 entries apart: they are in one row and the next.
+            # An output's taps are 32 entries of the table apart, so in `phases` they are adjacent: in one row, and for interpolation in
+            # the next one.
             x = np.float32(first) - position
             entry = math.floor(x * per_sample + center)
             low = (entry & 31) * stride + (entry >> 5)
@@ -338,17 +340,17 @@ def compute_recordings(
     """Compute the outputs of recordings, without the GIL.
 
     Args:
-        recordings: an array of type :data:`~penstock.core.codecs.RECORDING`, none unusual. The caller must keep their
+        recordings: an array of type :data:`~penstock.core.codecs.RECORDING`, none of them marked as unusual. The caller must keep their
             data alive.
-        targets: the addresses of the outputs, (frames, channels), or (frames,) with ``downmix``.
+        targets: the address of each output, of shape (frames, channels), or (frames,) with ``downmix``.
         lengths: the number of frames of each output.
-        scales: the output sample rate of each recording divided by its input rate; None: none is resampled.
+        scales: the output sample rate of each recording divided by its input rate; None: no recording is resampled.
         downmix: whether channels are replaced by their mean.
         lobes: the number of lobes of the resampling filter, on each side.
-        dtype: the outputs' dtype: float32, int16 or int32. Values are scaled to integers only if they are resampled
+        dtype: the outputs' dtype: float32, int16 or int32. With integers, floats are used in between only if values are resampled
             or mixed.
-        threads: the largest number of threads that share the work.
-        cores: the cores to which threads are bound in turn; None: they are not bound.
+        threads: the maximum number of threads that share the work.
+        cores: the cores to which threads are bound in turn; None: threads are not bound.
 
     Raises:
         MemoryError: there is not enough memory.
@@ -365,7 +367,7 @@ def compute_recordings(
         parts = [(_Step.CONVERT, pieces[~is_mixed]), (_Step.MIX, pieces[is_mixed])]
     phases = None
     if scales is not None and (is_resampled := (scales != 1) & (lengths > 0)).any():
-        # A reference keeps the phases alive, as their cache may be emptied meanwhile.
+        # This reference keeps the phases alive: the cache that holds them may be emptied meanwhile.
         phases = filter_phases(lobes)
         pieces["scale"], pieces["lobes"], pieces["phases"] = 1 / scales, lobes, address(phases)
         parts = [(_Step.RESAMPLE, pieces[is_resampled])]
@@ -378,14 +380,14 @@ def compute_recordings(
 
 
 class _Step(Enum):
-    """A step in computing a recording."""
+    """A way to compute an output from a recording."""
 
     CONVERT = 1
     MIX = 2
     RESAMPLE = 3
 
 
-# The kernels of each step: for any output, and for large float outputs.
+# The two kernels for each step: for any output, and for large float outputs.
 _KERNELS = {
     _Step.CONVERT: (_convert_piece, _convert_piece_past_cache),
     _Step.MIX: (_mix_piece, _mix_piece_past_cache),
@@ -407,7 +409,7 @@ def _compute(step: _Step, pieces: np.ndarray, dtype: np.dtype, threads: int, cor
 
 
 def _cut(recordings: np.ndarray) -> np.ndarray:
-    """Cut large recordings into pieces that threads can share."""
+    """Return the pieces of recordings: large recordings are cut into several, so that threads can share them."""
     frames = np.maximum(_PIECE_SAMPLES // recordings["channels"] // _BLOCK_FRAMES, 1) * _BLOCK_FRAMES
     counts = -(-recordings["length"] // frames)
     pieces, frames = recordings.repeat(counts), frames.repeat(counts)

@@ -1,4 +1,4 @@
-"""Tables of other libraries' filters, added in the same order as theirs, in double precision."""
+"""The taps of other libraries' filters, computed in double precision with the same order of operations as in these libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from penstock.kernels.cpu.options import inner, kernel
 
 _BOX, _LINEAR, _HAMMING, _CUBIC, _LANCZOS, _TORCH_CUBIC, _TORCH_SHARP_CUBIC = range(7)
-# The number and the support, in samples, of each filter.
+# The number of each filter, and its support in samples.
 PIL_FILTERS = {
     "box": (_BOX, 0.5),
     "bilinear": (_LINEAR, 1.0),
@@ -48,7 +48,7 @@ def _keys(x: float, a: float) -> float:
 
 @inner
 def _filter(number: int, x: float) -> float:
-    """Return the value of a filter at a distance from its centre."""
+    """Return the value of filter ``number`` at the distance ``x`` from its centre."""
     if number == _BOX:
         return 1.0 if -0.5 < x <= 0.5 else 0.0
     if number == _LANCZOS:
@@ -72,12 +72,12 @@ def _filter(number: int, x: float) -> float:
 def antialiased(
     size: int, outputs: int, start: float, scale: float, number: int, support: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first tap of each output, and the weights, of a filter that widens when the axis shrinks; weights are normalized to a sum
-    of one.
+    """Return the first tap and the weights of each output, for a filter that widens when the axis shrinks; the weights of an output add up
+    to one.
 
     Args:
-        size: the input's size.
-        outputs: number of output positions.
+        size: the input's extent.
+        outputs: the number of output positions.
         start, scale: the start of the region in the input, and the distance from one output position to the next.
         number: the filter's number.
         support: the filter's support, in samples.
@@ -103,8 +103,8 @@ def antialiased(
 
 @kernel
 def interpolated(size: int, outputs: int, number: int, support: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first tap of each output, and the weights, of interpolation between neighbours as in PyTorch: taps beyond an edge are
-    added to the tap at the edge.
+    """Return the first tap and the weights of each output, for interpolation between neighbours as in PyTorch: the weights of taps beyond
+    an edge are added to the weight of the edge.
     """
     scale, reach = size / outputs, int(support)
     count = 2 * reach
@@ -131,7 +131,9 @@ def interpolated(size: int, outputs: int, number: int, support: float) -> tuple[
 
 @kernel
 def tighten(starts: np.ndarray, weights: np.ndarray, size: int) -> int:
-    """Trim zero weights at both ends, and move all taps inside the input; return the number of columns of ``weights`` in use."""
+    """Trim zero weights at both ends, and shift windows so that all taps lie inside the input; return the number of columns of ``weights``
+    in use.
+    """
     outputs, count = weights.shape
     used = 1
     for i in range(outputs):

@@ -33,7 +33,7 @@ def _nearest_row(
     like: np.generic,
 ) -> None:
     height, width, channels = source.shape
-    # A single addition: with two, a value just below a pixel's edge might be rounded up to it.
+    # Both offsets are added at once: with two additions, a value just below a pixel's edge might be rounded up to it.
     to_nearest = shift + np.float32(0.5)
     right, low = np.float32(width), np.float32(height)
     for x in range(xs.size):
@@ -75,7 +75,8 @@ def _linear_row(
     height, width, channels = source.shape
     pixels, zero = source.reshape(-1), np.float32(0)
     stride, row = np.uint64(channels), np.uint64(channels * width)
-    # Lanes beyond the channels belong to the next pixel, which is written afterwards; so it must exist in both input and output.
+    # A vector has four lanes. Lanes beyond the channels overwrite the next pixel, which is computed afterwards; so there must be a next
+    # pixel in both input and output.
     in_vectors = rounds_vectors(like) and rounds_vectors(source[0, 0, 0]) and 1 < channels <= 4
     end_x, end_y = np.float32(width - 2), np.float32(height - 1)
     for x in range(xs.size):
@@ -117,7 +118,7 @@ def _take_row(
     out: np.ndarray,
     like: np.generic,
 ) -> None:
-    """Compute one row of the output, flat; ``rows`` and ``columns`` are int32 scratch memory of its width."""
+    """Compute one row of the output, flattened; ``rows`` and ``columns`` are int32 scratch memory as long as ``xs``."""
     if linear:
         _linear_row(source, xs, ys, shift, fill, out, like)
     else:
@@ -194,7 +195,7 @@ def _ball(
 
 
 def _is_kept(source: np.ndarray, target: np.ndarray) -> bool:
-    """Return whether pixels can be copied: conversion to float32 and back would not change them."""
+    """Return whether pixels can be copied as they are: conversion to float32 and to the target's type would not change them."""
     return source.dtype == target.dtype and (source.dtype == np.float32 or source.itemsize <= 2)
 
 
@@ -207,10 +208,10 @@ def remap(
     target: np.ndarray,
     fill: float = 0.0,
 ) -> None:
-    """Take the pixels of an image (H, W, C) at (mapx + shift, mapy + shift), relative to the first pixel's centre.
+    """Sample an image (H, W, C) at the positions (mapx + shift, mapy + shift), where (0, 0) is the centre of the first pixel.
 
     Args:
-        source, mapx, mapy: contiguous; the maps are float32 of the output's height and width.
+        source, mapx, mapy: contiguous; the maps are float32 and have the output's height and width.
         linear: whether to interpolate; otherwise, the nearest pixel is used.
         target: the output; its dtype determines how results are rounded.
         fill: the value outside the source.

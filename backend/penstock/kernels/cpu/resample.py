@@ -1,8 +1,8 @@
-"""Separable resampling on the CPU, fused with normalization; bit for bit as in DALI.
+"""Separable resampling on the CPU, fused with normalization, with exactly DALI's results.
 
 For each line of the output, input rows are summed into one row of floats, which stays in the cache; then the columns of
 that row are summed into the line. Only rows and columns that the filters need are read, so the cost of a window depends only on
-its size. If columns come first, the columns of all rows are resampled before rows are summed. Sums are float32; products are
+its size. If columns are to be resampled first, this is done in all rows before rows are summed. Sums are float32; products are
 rounded before they are added, in the order of positions. So computing a part of the output gives the same values as computing all of it.
 """
 
@@ -58,9 +58,9 @@ RESAMPLING = np.dtype(
 """How H and W of a sample are resampled.
 
 The first two fields describe the passes of both axes (:func:`penstock.kernels.cpu.axis_passes.fill_passes`); ``filters`` are
-the addresses of their tables. ``starts`` and ``weights`` are the addresses of the windows of all output positions, or 0: then,
-the windows of each part are computed with it. H is dimension ``first`` of ``rank``; ``shape`` is the output's. ``rests`` are
-ranges of values of a line; in these, halves are rounded away from zero.
+the addresses of the filters' tables. ``starts`` and ``weights`` are the addresses of the taps of all output positions, or 0 if
+the taps of each part are computed together with the part. H is dimension ``first`` of ``rank`` dimensions; ``shape`` is the output's
+shape. ``rests`` are the ranges of values of a line in which halves are rounded away from zero.
 """
 
 
@@ -73,16 +73,16 @@ class _Axis(NamedTuple):
     high: int
 
 
-# The number of lines that are summed together if at least this many rows of integers are summed: then each row is converted to floats
-# only once for all lines.
+# The number of lines that are summed together, so that each input row is converted to floats only once for all of them; and the minimum
+# number of taps for which lines of integers are summed together.
 _STRIP, _MANY_TAPS = 8, 3
-# The number of values of a line that are summed together, and the largest number of their input rows, which must stay in the cache.
+# The number of values of a line that are summed together, and the maximum number of input rows for them, which must stay in the cache.
 _WIDTH, _MOST_ROWS = 64, 96
 # The number of columns that are summed together.
 _BLOCK = 8
-# Columns are summed four values at a time, so lines need this many spare elements at their end.
+# The number of spare elements at the end of a line: columns are summed four values at a time.
 _SPARE = 4
-# Adding and subtracting this number rounds much smaller numbers to integers, halves to even.
+# Adding this number and subtracting it again rounds much smaller numbers to integers, halves to even.
 _ROUNDER = np.float32(3 << 22)
 
 
@@ -99,15 +99,15 @@ def _sum_rows(
     begin: int,
     count: int,
 ) -> None:
-    """Compute row[begin + i] = sum over k of weights[k] * flat[y * stride + column + i], for i below count.
+    """Compute ``row[begin + i] = sum over k of weights[k] * flat[y * stride + column + i]``, for ``i`` below ``count``.
 
-    There, y is start + k, clamped to the rows from ``low`` to ``high``, excluding ``high``.
+    Here, ``y`` is ``start + k``, clamped to the rows from ``low`` to ``high``, excluding ``high``.
     """
     if low <= start and start + weights.size <= high:
         _sum_inner_rows(flat, start * stride + column, stride, weights, row, begin, count)
         return
     first = min(max(start, low), high - 1) * stride + column
-    # The taps after which the row changes.
+    # Taps before the first row and after the last row read the same row; only these taps move on to the next row.
     from_tap, to_tap = low - start, high - 1 - start
     for i in range(count):
         total = np.float32(0)
@@ -123,7 +123,7 @@ def _sum_rows(
 def _sum_inner_rows(
     flat: np.ndarray, first: int, stride: int, weights: np.ndarray, row: np.ndarray, begin: int, count: int
 ) -> None:
-    """Compute row[begin + i] = sum over k of weights[k] * flat[first + k * stride + i], for i below count."""
+    """Compute ``row[begin + i] = sum over k of weights[k] * flat[first + k * stride + i]``, for ``i`` below ``count``."""
     i = 0
     while i < count:
         place = first + i
@@ -156,7 +156,7 @@ def _sum_columns(
     blocks: np.ndarray,
     line: np.ndarray,
 ) -> None:
-    """Compute line[x * channels + c] = sum over k of weights[x, k] * row[(starts[x] - first + k) * channels + c]."""
+    """Compute ``line[x * channels + c] = sum over k of weights[x, k] * row[(starts[x] - first + k) * channels + c]``."""
     taps = weights.shape[1]
     if blocks.size:
         _sum_blocks(row, first, channels, starts, blocks, taps, line)
@@ -171,7 +171,7 @@ def _sum_columns(
             for k in range(x * taps, (x + 1) * taps):
                 total = total + at(flat, k) * load(row, place, 4)
                 place += channels
-            # Lanes beyond the channels spill into the next pixel, which is written afterwards.
+            # Lanes beyond the channels overwrite the next pixel, which is computed afterwards.
             store(line, x * channels + c, total)
             c += 4
 
@@ -180,10 +180,10 @@ def _sum_columns(
 def _sum_blocks(
     row: np.ndarray, first: int, channels: int, starts: np.ndarray, blocks: np.ndarray, taps: int, line: np.ndarray
 ) -> None:
-    """Same as :func:`_sum_columns`, in blocks of columns with at most four channels: each column takes four lanes of a vector."""
+    """Same as :func:`_sum_columns`, for at most four channels, in blocks of columns; each column takes four lanes of a vector."""
     x, place = 0, 0
     while x < starts.size:
-        # The last block overlaps the previous one.
+        # The last block overlaps the previous one, so that all blocks have the same size.
         x = min(x, starts.size - _BLOCK)
         p0, p1 = (at(starts, x) - first) * channels, (at(starts, x + 1) - first) * channels
         p2, p3 = (at(starts, x + 2) - first) * channels, (at(starts, x + 3) - first) * channels
@@ -197,7 +197,7 @@ def _sum_blocks(
             pixels = joined(load(row, p4 + k, 4), load(row, p5 + k, 4), load(row, p6 + k, 4), load(row, p7 + k, 4))
             right = right + repeated(weights, 4, 4, 4) * pixels
             place += 8
-        # Lanes beyond the channels spill into the next pixel, which is written afterwards.
+        # Lanes beyond the channels overwrite the next pixel, which is computed afterwards.
         end = x * channels
         store(line, end, repeated(left, 0, 4, 1))
         store(line, end + channels, repeated(left, 4, 4, 1))
@@ -212,8 +212,8 @@ def _sum_blocks(
 
 @inner
 def _blocks(weights: np.ndarray, channels: int, room: np.ndarray) -> np.ndarray:
-    """Fill ``room`` with the weights of blocks of columns, tap by tap, and return them; empty if columns are summed
-    one by one.
+    """Fill ``room`` with the weights of blocks of columns, tap by tap, and return the part that is filled; it is empty if columns are
+    summed one by one.
     """
     count, taps = weights.shape
     if channels > 4 or count < _BLOCK:
@@ -230,21 +230,21 @@ def _blocks(weights: np.ndarray, channels: int, room: np.ndarray) -> np.ndarray:
 
 @inner
 def _span(starts: np.ndarray, taps: int) -> tuple[int, int]:
-    """Return the first position that the filters read, which may be beyond the edge, and the number of positions."""
+    """Return the first input position that the taps read, which may lie outside the input, and the number of positions."""
     first, last = int(starts[0]), int(starts[starts.size - 1])
     return min(first, last), max(first, last) - min(first, last) + taps
 
 
 @inner
 def _inside(first: int, count: int, low: int, high: int) -> tuple[int, int]:
-    """Return the range, counted from ``first``, of the ``count`` columns that lie inside the input; at least one column."""
+    """Return the range of those of ``count`` columns that lie inside the input, relative to ``first``; at least one column."""
     left = min(max(low - first, 0), count - 1)
     return left, max(min(high - first, count), left + 1)
 
 
 @inner
 def _pad(row: np.ndarray, left: int, right: int, count: int, channels: int) -> None:
-    """Repeat the outermost pixels of the range from ``left`` to ``right`` in the columns beyond it."""
+    """Fill the columns before ``left`` and from ``right`` on with the outermost pixels of the range between them."""
     for i in range(left * channels - 1, -1, -1):
         row[i] = row[i + channels]
     for i in range(right * channels, count * channels):
@@ -266,8 +266,8 @@ def _sum_strip(
     begin: int,
     count: int,
 ) -> None:
-    """Compute strip[j, begin + i] = the sum that :func:`_sum_rows` computes for line y + j, for i below count; ``floats`` is scratch
-    memory.
+    """Compute the lines of a strip: ``strip[j, begin + i]``, for ``i`` below ``count``, becomes the sum that :func:`_sum_rows` computes for
+    line ``y + j``. ``floats`` is scratch memory.
     """
     lines, taps = min(len(strip), starts.size - y), weights.shape[1]
     if lines == 1:
@@ -284,7 +284,7 @@ def _sum_strip(
     target, width, factors = strip.reshape(-1), strip.shape[1], weights.reshape(-1)
     i = 0
     while i < count:
-        # The last block overlaps the previous one.
+        # The last block overlaps the previous one, so that all blocks have the same size.
         i = min(i, count - _WIDTH)
         for position in range(positions):
             source = min(max(first + position, low), high - 1) * stride + column + i
@@ -313,7 +313,7 @@ def _sum_line(
     floats: np.ndarray,
     line: np.ndarray,
 ) -> None:
-    """Compute line ``y`` of the output from its strip, which is computed with its first line.
+    """Compute line ``y`` of the output from its strip; if it is the strip's first line, compute the strip before.
 
     In a strip, pixels beyond an edge repeat the edge.
     """
@@ -341,9 +341,7 @@ def _sum_line(
 
 
 def _whole(value: np.float32, like: np.generic) -> np.float32:
-    """Return a value saturated and rounded, half to even, to the type of ``like``, but as float32. For use in
-    kernels.
-    """
+    """Return, as float32, a value saturated to the range of ``like``'s type and rounded half to even. For use in kernels."""
     raise TypeError("this function can only be called in numba kernels")
 
 
@@ -377,8 +375,8 @@ def _round(line: np.ndarray, rests: np.ndarray, skipped: int, out: np.ndarray, l
     Args:
         line: the values.
         rests: ranges (begin, end) of values of the whole line in which halves are rounded away from zero.
-        skipped: the number of values of the whole line before these.
-        out: receives the results.
+        skipped: the number of values of the whole line before ``line``.
+        out: filled with the results.
         like: a value of the results' type.
     """
     for number in range(len(rests)):
@@ -389,14 +387,14 @@ def _round(line: np.ndarray, rests: np.ndarray, skipped: int, out: np.ndarray, l
 
 
 class _Scratch(NamedTuple):
-    """Memory for intermediate results, float32.
+    """Scratch memory, float32.
 
     Attributes:
-        blocks: the weights of blocks of columns.
-        strip: lines whose columns are not summed yet.
-        floats: input rows.
-        line: a line of the output.
-        lines: resampled lines of all rows that are read, if columns are resampled first.
+        blocks: for the weights of blocks of columns.
+        strip: for lines whose columns are not summed yet.
+        floats: for input rows converted to floats.
+        line: for a line of the output.
+        lines: for all rows that are read, with resampled columns, if columns are resampled first.
     """
 
     blocks: np.ndarray
@@ -425,8 +423,8 @@ def _resample_lines(
     Args:
         flat: the image's values, from row and column 0 on.
         stride: the distance from one row to the next, in elements.
-        channels: channels of a pixel.
-        rows, columns: the filters.
+        channels: the number of channels of a pixel.
+        rows, columns: the taps of both axes.
         rests, skipped: as in :func:`_round`.
         scratch: scratch memory.
         target: the address of the first line.
@@ -459,12 +457,12 @@ def _resample_row(
     Args:
         flat: the image's values.
         begin: the offset at which the row begins.
-        channels: channels of a pixel.
-        columns: the filter, which reads ``count`` columns from ``first`` on.
-        blocks: its weights, from :func:`_blocks`.
-        one: an array that contains 1.
+        channels: the number of channels of a pixel.
+        columns: the taps, which read ``count`` columns from ``first`` on.
+        blocks: the taps' weights, from :func:`_blocks`.
+        one: an array that contains only the number 1.
         row: scratch memory.
-        line: receives the results.
+        line: filled with the results.
     """
     left, right = _inside(first, count, columns.low, columns.high)
     place, values = begin + min(max(first, columns.low), columns.high - 1) * channels, (right - left) * channels
@@ -488,7 +486,7 @@ def _resample_columns_first(
     target_stride: int,
     like: np.generic,
 ) -> None:
-    """Same as :func:`_resample_lines`, but columns first; ``read``: the range of rows that are read."""
+    """Same as :func:`_resample_lines`, but resample columns first; ``read``: the range of rows that are read."""
     first, count = _span(columns.starts, columns.weights.shape[1])
     blocks = _blocks(columns.weights, channels, scratch.blocks)
     line, one = scratch.line, scratch.floats[:1]
@@ -506,7 +504,7 @@ def _resample_columns_first(
 
 @inner
 def _gather_line(line: np.ndarray, channels: int, columns: np.ndarray, out: np.ndarray, like: np.generic) -> None:
-    """Copy pixels from the given columns of a row."""
+    """Copy the pixels of a row at the positions in ``columns``, converted to the type of ``like``."""
     if channels == 3:
         for x in range(columns.size):
             base, place = 3 * np.int64(columns[x]), 3 * x
@@ -521,18 +519,18 @@ def _gather_line(line: np.ndarray, channels: int, columns: np.ndarray, out: np.n
 
 
 _ALIGNED = 16
-"""The number of elements to multiples of which pieces of scratch memory are rounded up."""
+"""Pieces of scratch memory are rounded up to a multiple of this many elements."""
 
 
 @inner
 def _piece(elements: int) -> int:
-    """Return the number of elements of a piece of scratch memory, rounded up."""
+    """Return ``elements`` rounded up to the size of a piece of scratch memory."""
     return -(-elements // _ALIGNED) * _ALIGNED
 
 
 @inner
 def _strip_lines(taps: int, size: int) -> int:
-    """Return the number of lines that are summed together; ``size``: bytes of an input element."""
+    """Return the number of lines that are summed together; ``size``: the size of an input element in bytes."""
     return _STRIP if size < 4 and taps >= _MANY_TAPS else 1
 
 
@@ -546,7 +544,7 @@ def _scratch_elements(
         height, width, channels: the height, width and channels of the output.
         taps: the number of taps of both axes.
         rows: the number of rows that are read.
-        columns: the number of columns of the filters.
+        columns: the number of columns that are read.
         columns_first: whether columns are resampled first.
     """
     line = width * channels + _SPARE
@@ -574,23 +572,23 @@ def fill_resamplings(
     """Describe the resampling of images in records.
 
     Args:
-        size_in, size_out, start, end, kinds, antialias, entries: as in :func:`penstock.kernels.cpu.axis_passes.fill_passes`, a row for each
-            image.
+        size_in, size_out, start, end, kinds, antialias, entries: as in :func:`penstock.kernels.cpu.axis_passes.fill_passes`, with a row for
+            each image.
         filters: the addresses of the filters' tables.
-        shapes: the outputs' shapes.
-        first: the dimension of H; that of W follows.
+        shapes: the outputs' shapes, in rows.
+        first: the number of dimension H; W is the next one.
         lanes: the number of values that DALI rounds together; 0: results are floats.
-        records: an array of type ``RESAMPLING`` to fill, 0 before; ``starts`` and ``weights`` are left to the caller.
+        records: filled; an array of type ``RESAMPLING``, which must be zeros. ``starts`` and ``weights`` are left to the caller.
 
     Returns:
-        The bytes of scratch memory that the largest image needs, and, for each axis, whether all images have the same filter.
+        The number of bytes of scratch memory that the largest image needs, and, for each axis, whether all images have the same taps.
     """
     order, most = np.empty(2, np.int64), 0
     same = np.ones(2, np.bool_)
     for number in range(len(records)):
         work, rank = records[number], shapes.shape[1]
         if not shapes[number].all():
-            # Batches that contain an empty image are not computed.
+            # Nothing is computed for an empty image, so it shares its taps with no other image.
             same[:] = False
             continue
         singles, wholes, rests = work.singles, work.wholes, work.rests
@@ -645,7 +643,7 @@ def fill_resamplings(
 
 @kernel
 def _read(record: np.ndarray, region: np.ndarray) -> None:
-    """Change a part of the output to the rows and columns of the input that it depends on."""
+    """Replace a part of the output, ``region``, by the rows and columns of the input on which that part depends."""
     work, window = record_at(record), record_at(region)
     for axis in range(2):
         place = work.first + axis
@@ -664,7 +662,7 @@ def _read(record: np.ndarray, region: np.ndarray) -> None:
 
 @kernel
 def _covered(record: np.ndarray, region: np.ndarray) -> None:
-    """Extend a part to all values of its pixels, which are computed together."""
+    """Extend ``region``, a part of the output, to all values of its pixels, because these are computed together."""
     work, window = record_at(record), record_at(region)
     for place in range(work.first + 2, work.rank):
         window.anchor[place], window.extents[place] = 0, work.shape[place]
@@ -672,7 +670,9 @@ def _covered(record: np.ndarray, region: np.ndarray) -> None:
 
 @inner
 def _axis_of(work: np.record, axis: int, first: int, count: int, starts: int, weights: int) -> _Axis:
-    """Return the filter of ``count`` output positions of an axis; if it was not computed ahead, compute it at the two addresses."""
+    """Return the taps of ``count`` output positions of an axis from ``first`` on. If taps were not computed ahead, compute these at the
+    addresses ``starts`` and ``weights``.
+    """
     taps = work.wholes[axis, TAPS]
     known = work.starts[axis] != 0
     if known:
@@ -696,13 +696,13 @@ def _fill_axis(work: np.record, axis: int, first: int, starts: np.ndarray, weigh
 
 @brief
 def fill_common_axis(record: np.ndarray, axis: int, starts: np.ndarray, weights: np.ndarray) -> None:
-    """Fill in the filter of all output positions of an axis, as described by the first record."""
+    """Fill in the taps of all output positions of an axis, as described by the first record."""
     _fill_axis(record[0], axis, 0, starts, weights)
 
 
 @inner
 def _plane_offset(plane: int, first: int, part: np.record) -> int:
-    """Return the distance in bytes from the first of a part's images to another one; ``first`` dimensions number the images."""
+    """Return the distance in bytes from the first image of a part to image ``plane``; the first ``first`` dimensions number the images."""
     offset = 0
     for axis in range(first - 1, -1, -1):
         offset += plane % part.extents[axis] * part.strides[axis]
@@ -719,7 +719,7 @@ def _resample_part(
     like: np.generic,
     like_out: np.generic,
 ) -> None:
-    """Resample a part of a sample; in both arrays, the pixels of a row are adjacent."""
+    """Resample a part of a sample; in input and output, the pixels of a row must be adjacent."""
     work, source, target = record_at(record), record_at(source_part), record_at(target_part)
     first = work.first
     top, left = target.anchor[first], target.anchor[first + 1]
@@ -733,7 +733,7 @@ def _resample_part(
         return
     size = np.int64(elements_at(scratch, 0, like).itemsize)
     v_taps, h_taps = work.wholes[0, TAPS], work.wholes[1, TAPS]
-    # The pieces of scratch memory, in order.
+    # Divide the scratch memory into pieces.
     weights = scratch + 4 * (_piece(height) + _piece(width))
     rows = _axis_of(work, 0, top, height, scratch, weights)
     weights += 4 * _piece(height * v_taps)
@@ -793,7 +793,7 @@ def _resample_part(
 
 
 class ResamplingKernels(NamedTuple):
-    """The addresses of kernels that the core calls for ``RESAMPLING`` records."""
+    """The addresses of kernels that the compiled core calls for ``RESAMPLING`` records."""
 
     compute: int
     covers: int
@@ -859,10 +859,10 @@ def resample_axis(source: np.ndarray, axis: int, taps: EdgeTaps, rests: np.ndarr
     Args:
         source: the array to resample.
         axis: the number of the axis.
-        taps: the axis's filter.
-        rests: ranges of the values of all inner axes in which halves are rounded away from zero, instead of to even numbers;
-            int64, a begin and an end in each row.
-        target: contiguous, shaped like the source except for the axis.
+        taps: the axis's taps.
+        rests: the ranges of values in which halves are rounded away from zero instead of to even; int64, a begin and an end in each
+            row. They count the values that follow a position of the axis: those of all inner dimensions.
+        target: contiguous, with the source's shape except for the axis.
     """
     like = target.dtype.type(0)
     _resample_inner_axis(_folded_around(source, axis), _axis(taps), rests, _folded_around(target, axis), like)
@@ -873,9 +873,9 @@ def resample_width(source: np.ndarray, channels: int, taps: EdgeTaps, rests: np.
 
     Args:
         source: the pixels, of any shape.
-        channels: values of a pixel.
-        taps: the filter.
-        rests: as in :func:`resample_axis`, for the values of a line.
+        channels: the number of values of a pixel.
+        taps: the taps of the width.
+        rests: as in :func:`resample_axis`, but they count the values of a line.
         target: contiguous, with the same number of rows.
     """
     lines = target.reshape(-1, len(taps.starts) * channels)

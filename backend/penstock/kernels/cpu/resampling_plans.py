@@ -1,4 +1,4 @@
-"""The descriptors that tell a GPU how to resample images, for many images in one call."""
+"""Fill the descriptors that tell a GPU how to resample images, for many images in one call."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from penstock.kernels.cpu.options import brief, inner
 
 
 class StripLimits(NamedTuple):
-    """Limits of strips of output rows.
+    """Limits for thread blocks that compute strips of several output rows.
 
     Attributes:
         least_blocks: the minimum number of blocks.
-        least_rows, most_rows: the smallest and largest number of rows of a strip.
-        most_kept: the largest number of rows of sums that a block keeps.
-        least_columns: the smallest number of columns of a block.
+        least_rows, most_rows: the minimum and maximum number of rows of a strip.
+        most_kept: the maximum number of rows of sums that a block holds in shared memory.
+        least_columns: the minimum number of columns of a block.
         read_rows: the number of rows that are read before they are added.
-        own_bytes: the bytes of a block's shared memory besides rows, tables and sums.
-        most_shared: the largest number of bytes of shared memory of a block.
+        own_bytes: the number of bytes of a block's shared memory besides rows, tables and sums.
+        most_shared: the maximum number of bytes of a block's shared memory.
     """
 
     least_blocks: int
@@ -35,14 +35,14 @@ class StripLimits(NamedTuple):
 
 
 class RowLimits(NamedTuple):
-    """Limits of output rows that are computed one by one.
+    """Limits for thread blocks that compute output rows one by one.
 
     Attributes:
-        together: the largest number of elements that are read at once.
-        room: the largest number of floats of an input row that a block keeps; a quarter of that if there are fewer output rows than
-            ``many_rows``.
-        many_rows: the number of output rows from which on ``room`` is used in full.
-        columns: the number of columns of a block that refills its row.
+        together: the maximum number of elements that are read in one load.
+        room: the maximum number of floats of an input row that a block holds in shared memory; a quarter of that if there are fewer output
+            rows than ``many_rows``.
+        many_rows: the minimum number of output rows for which all of ``room`` is used.
+        columns: the number of columns after which a block whose ``room`` is too small refills its row.
     """
 
     together: int
@@ -52,18 +52,19 @@ class RowLimits(NamedTuple):
 
 
 class StackRules(NamedTuple):
-    """Settings shared by all stacks of a type.
+    """Settings for all stacks of images with elements of the same type.
 
     Attributes:
-        channels: the results' channels; 0: as many as the sources have.
+        channels: the results' number of channels; 0: the number that the sources have.
         planar: whether results are stored as CHW.
         normalize: whether results are normalized.
-        shift, fill: what normalization adds, and the value of channels that sources lack.
-        pitch: the number of elements of an input row that a block computing a strip keeps; 0: no strips are computed.
+        shift: the number that normalization adds.
+        fill: the value of channels that the sources lack.
+        pitch: the number of elements of an input row that a block holds while it computes a strip; 0: no strips are computed.
         threads: the number of threads per block.
-        itemsize: the bytes of a source's elements.
-        strips: the limits of strips.
-        rows: the limits of rows.
+        itemsize: the size in bytes of a source's elements.
+        strips: the limits for strips.
+        rows: the limits for single rows.
     """
 
     channels: int
@@ -100,14 +101,14 @@ STACK_RULES = np.dtype(
         ("rows", _integers(RowLimits._fields)),
     ]
 )
-"""A record of :class:`StackRules`."""
+"""The type of a record that holds :class:`StackRules`."""
 PlannedStacks = tuple[int, int, int, int, int]
-"""The results of :func:`plan_stacks`."""
+"""The type of the results of :func:`plan_stacks`."""
 
 
 @inner
 def _needed(columns: int, step: float, slack: int, size: int, channels: int, rounding: int) -> int:
-    """Return the largest number of elements of an input row on which ``columns`` adjacent output columns depend."""
+    """Return the maximum number of elements of an input row on which ``columns`` adjacent output columns depend."""
     return min(math.ceil(step * (columns - 1)) + slack, size) * channels + rounding
 
 
@@ -115,15 +116,15 @@ def _needed(columns: int, step: float, slack: int, size: int, channels: int, rou
 def _segment(
     count: int, step: float, taps: int, size: int, channels: int, room: int, rounding: int, few: int
 ) -> tuple[int, int]:
-    """Return the number of output columns of a block, and an upper bound of the elements of a row that it needs."""
-    # The starts of columns are rounded, at worst in single precision.
+    """Return the number of output columns of a block, and an upper bound of the number of elements of an input row that the block needs."""
+    # The slack includes the rounding errors of windows' starts, which may be computed in single precision.
     slack = taps + 2 + (size >> 20)
     whole = _needed(count, step, slack, size, channels, rounding)
     if whole <= room:
         return count, whole
     overlap = taps * channels + rounding
     if overlap > room // 2:
-        # The taps of a few columns fill the row: it is refilled for every few columns.
+        # The taps of a few columns fill all of `room`, so the block refills it after every few columns.
         segment = few
     else:
         parts = -(-whole // (room - overlap))
@@ -133,8 +134,9 @@ def _segment(
 
 @inner
 def _together(row: int, address: int, itemsize: int, most: int) -> int:
-    """Return the number of elements that can be read in one load, given the number of elements of a row and the address of the
-    first one.
+    """Return the number of elements that can be read in one load.
+
+    ``row`` is the number of elements of a row, ``address`` that of the first element, ``most`` the maximum to return.
     """
     while most > 1 and (row % most != 0 or address % (most * itemsize) != 0):
         most = 4 if most > 4 else 1
@@ -143,7 +145,7 @@ def _together(row: int, address: int, itemsize: int, most: int) -> int:
 
 @inner
 def _describe(row: np.record, shape: np.ndarray, vertical: np.record, horizontal: np.record, rules: np.record) -> None:
-    """Fill in a descriptor's fields for images' shapes and tables, and for how the result is stored."""
+    """Fill in the fields of an image's descriptor that depend on its shape, its tables, and how the result is stored."""
     height, width, channels = shape[1], shape[2], shape[3]
     row.planar, row.normalize, row.shift, row["fill"] = rules.planar, rules.normalize, rules.shift, rules["fill"]
     out_channels = rules.channels if rules.channels else channels
@@ -157,7 +159,7 @@ def _describe(row: np.record, shape: np.ndarray, vertical: np.record, horizontal
 
 @inner
 def _strip_columns(count: int, step: float, taps: int, size: int, channels: int, pitch: int, most: int) -> int:
-    """Return the largest number of output columns of a block that keeps ``pitch`` elements of an input row."""
+    """Return the maximum number of output columns of a block that holds ``pitch`` elements of an input row."""
     slack = taps + 2 + (size >> 20)
     columns = int(((pitch - 6) // channels - slack) / step) + 1
     return min(count, columns, most)
@@ -174,11 +176,11 @@ def _plan_strips(
     across: np.ndarray,
     rules: np.record,
 ) -> tuple[int, int, int, int]:
-    """Same as ``_plan_rows``, for bytes, and for blocks that compute strips of output rows.
+    """Same as ``_plan_rows``, for sources of bytes, and for blocks that compute strips of output rows.
 
     Returns:
-        The number of rows of sums that a block keeps, the most rows of a strip, the most vertical taps, and the most weights of
-        columns of a block; all are 0 if the images need another kernel.
+        The number of rows of sums that a block holds, the maximum number of rows of a strip, the maximum number of vertical taps, and the
+        maximum number of weights of columns of a block; all are 0 if the images need another kernel.
     """
     pitch, threads, limits = rules.pitch, rules.threads, rules.strips
     count, channels = len(rows), shapes[0, 3]
@@ -189,7 +191,7 @@ def _plan_strips(
         width, taps = shapes[i, 2], np.int64(horizontal.used)
         if shapes[i, 3] != channels or width * channels % 4 or np.int64(sources[i]) % 4:
             return none
-        # The kernel requires that at most two output rows have weights for an input row.
+        # The kernel requires that no input row contributes to more than two output rows.
         if (
             vertical.step < 1.0
             or vertical.direction < 0
@@ -236,7 +238,7 @@ def _plan_rows(
     across: np.ndarray,
     rules: np.record,
 ) -> tuple[int, int, int]:
-    """Fill in descriptors, and cut rows into segments.
+    """Fill in descriptors for single rows, and divide rows into segments.
 
     Args:
         rows: filled, except for ``normalization``, which stays 0.
@@ -244,10 +246,11 @@ def _plan_rows(
         sources, targets: the addresses of inputs and outputs.
         shapes: the shapes of stacks of images (n, H, W, C), in rows.
         down, across: the descriptors of the tables of heights and widths: one for all images, or one for each.
-        rules: the rules of all images: :data:`STACK_RULES`.
+        rules: the settings for all images: one :data:`STACK_RULES`.
 
     Returns:
-        The numbers of floats of a row and of sums that a block needs, and the number of channels, 0 if images differ in it.
+        The number of floats of a row and the number of sums that a block needs, and the number of channels, 0 if images have different
+        ones.
     """
     itemsize, limits = rules.itemsize, rules.rows
     most, room, few = limits.together, limits.room, limits.columns
@@ -286,7 +289,7 @@ def _plan_rows(
 
 @inner
 def _strip_memory(kept: int, rows: int, taps: int, weights: int, pitch: int, limits: np.record) -> int:
-    """Return the bytes of shared memory of a block that computes a strip."""
+    """Return the number of bytes of shared memory that a block needs to compute a strip."""
     chunks = rows * -(-taps // limits.read_rows) + 1
     return 4 * kept * pitch + limits.own_bytes + 8 * (rows * taps + chunks) + 4 * (4 * rows + weights)
 
@@ -302,7 +305,7 @@ def fill_descriptors(
     across: np.ndarray,
     rules: np.record,
 ) -> PlannedStacks:
-    """Compute what :func:`plan_stacks` does, with a single :data:`STACK_RULES` record."""
+    """Same as :func:`plan_stacks`, but ``rules`` is the :data:`STACK_RULES` record itself."""
     if rules.pitch > 0:
         limits = rules.strips
         kept, strip, taps, weights = _plan_strips(rows, blocks, sources, targets, shapes, down, across, rules)
@@ -333,11 +336,11 @@ def plan_stacks(
         sources, targets: the addresses of inputs and outputs.
         shapes: the shapes of stacks of images (n, H, W, C), in rows.
         down, across: the descriptors of the tables of heights and widths: one for all images, or one for each.
-        rules: the rules of all images: one :data:`STACK_RULES`.
+        rules: the settings for all images: an array with one :data:`STACK_RULES`.
 
     Returns:
-        For strips: bytes of shared memory, the number of rows of sums that a block keeps, the most rows of a strip, the most vertical
-        taps, and the number of channels, 0 if images differ in it. Row by row: bytes of shared memory, 0, the number of floats of
-        a row that a block keeps, 0, and the number of channels.
+        For strips: the number of bytes of a block's shared memory, the number of rows of sums that a block holds, the maximum number of
+        rows of a strip, the maximum number of vertical taps, and the number of channels, 0 if images have different ones. Row by row: the
+        number of bytes of shared memory, 0, the number of floats of a row that a block holds, 0, and the number of channels.
     """
     return fill_descriptors(rows, blocks, sources, targets, shapes, down, across, rules[0])

@@ -1,7 +1,4 @@
-"""Photon shot noise: numbers of the Poisson distribution drawn from random streams.
-
-They are drawn by rejection, as in the GNU C++ library.
-"""
+"""Photon shot noise: Poisson-distributed numbers from random streams, drawn by rejection as in the GNU C++ library."""
 
 from __future__ import annotations
 
@@ -27,9 +24,7 @@ _CHUNK = 64
 
 @njit(nogil=True)
 def poisson_terms(mean: float, terms: np.ndarray) -> None:
-    """Compute the constants that :func:`poisson` needs for a mean; the first of the ``_TERMS`` numbers is the mean
-    itself.
-    """
+    """Compute the ``_TERMS`` constants that :func:`poisson` needs for a mean; the first of them is the mean itself."""
     terms[0] = mean
     if mean < _MIN_MEAN_FOR_REJECTION:
         terms[1] = math.exp(-mean)
@@ -51,7 +46,7 @@ def poisson_terms(mean: float, terms: np.ndarray) -> None:
 
 @njit(nogil=True)
 def log_factorial_of(number: float, known: np.ndarray) -> float:
-    """Return the logarithm of the factorial; ``known`` caches those of small numbers, NaN until computed."""
+    """Return the logarithm of a number's factorial; ``known`` caches the results for small numbers, and is NaN where none is cached."""
     if number >= known.size:
         return math.lgamma(number + 1)
     place = int(number)
@@ -62,7 +57,7 @@ def log_factorial_of(number: float, known: np.ndarray) -> float:
 
 @njit(nogil=True)
 def _fill_first_words(words: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
-    """Compute the words of the first three blocks of consecutive elements, in columns, in a vectorized loop."""
+    """Compute the words of the first three blocks of each of several consecutive elements, one element per column, in a vectorized loop."""
     for e in range(words.shape[1]):
         counter = (start + np.uint64(ELEMENT_STRIDE) * np.uint64(e)) >> np.uint64(2)
         words[0, e], words[1, e], words[2, e], words[3, e] = block(key, stream, counter)
@@ -72,8 +67,9 @@ def _fill_first_words(words: np.ndarray, key: Key, stream: np.uint64, start: np.
 
 @njit(nogil=True)
 def _poisson_of_few(key: Key, stream: np.uint64, n: np.uint64, limit: float, words: np.ndarray, e: int) -> float:
-    """Return how many factors, drawn from [0, 1), keep their product above ``limit``; column ``e`` of ``words`` has the first
-    draws.
+    """Draw numbers from [0, 1) until their product is ``limit`` or less; return how many were drawn before that.
+
+    Column ``e`` of ``words`` holds the first draws.
     """
     count, product = 0.0, 1.0
     place = np.int64(n & np.uint64(3))
@@ -96,10 +92,9 @@ def _poisson_of_few(key: Key, stream: np.uint64, n: np.uint64, limit: float, wor
 def poisson(
     key: Key, stream: np.uint64, n: np.uint64, terms: np.ndarray, factorials: np.ndarray, spare: np.ndarray
 ) -> float:
-    """Return a Poisson-distributed number with a mean of at least ``_MIN_MEAN_FOR_REJECTION``, from its
-    :func:`poisson_terms`.
+    """Return a Poisson-distributed number with a mean of at least ``_MIN_MEAN_FOR_REJECTION``.
 
-    ``factorials`` is the cache of :func:`log_factorial_of`.
+    ``terms`` are the mean's :func:`poisson_terms`; ``factorials`` is the cache of :func:`log_factorial_of`.
 
     Source: Devroye, "Non-Uniform Random Variate Generation", 1986, X.3.
     """
@@ -144,16 +139,16 @@ def poisson(
 def replace_by_shots(
     out: np.ndarray, source: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, factor: np.float32
 ) -> None:
-    """Replace values by Poisson-distributed numbers with mean ``source / factor``, times ``factor``; 0 where the mean
-    isn't positive.
+    """Replace each value by ``factor`` times a Poisson-distributed number with the mean ``source / factor``; by 0 if the mean is not
+    positive.
 
-    As in DALI, the source is multiplied by the factor's reciprocal in single precision.
+    As in DALI, the mean is the source times the reciprocal of ``factor``, in single precision.
     """
     reciprocal = np.float32(1) / factor
-    # The terms of previous means, by the lowest byte of the source: for uint8, each value has an entry of its own.
+    # The terms of previous means, indexed by the lowest byte of the source, so that each value of uint8 has an entry.
     known = np.full((256, _TERMS), np.nan)
     factorials, spare = np.full(256, np.nan), np.zeros(2)
-    # The first draws of the elements of chunk ``drawn``, the last one that needed them.
+    # `words` are the first draws of the elements of chunk `drawn`, the last chunk for which they were needed.
     words, drawn = np.empty((12, _CHUNK), np.uint64), -1
     for e in range(out.size):
         mean = np.float32(source[e]) * reciprocal

@@ -1,8 +1,9 @@
-"""The types of a kernel's arguments and results, as text and as the programs by which `backend/calls` recognizes and makes them.
+"""The types of a kernel's arguments and results: as text, and as programs with which `backend/calls` recognizes arguments and makes
+results.
 
-As text, numbers are ``int64``, arrays ``float32[2]C`` (rank; order C, F, or A for any other) or ``readonly uint8[1]C``, tuples
-``(int64, bool)``, named tuples ``module:Class(int64, bool)``, pointers to structs ``*{[('anchor', '<i8', (5,))]}``. numba makes the
-same distinctions, so each text stands for exactly one of numba's types.
+As text, a number is ``int64``, an array ``float32[2]C`` (rank; order C, F, or A for any other) or ``readonly uint8[1]C``, a tuple
+``(int64, bool)``, a named tuple ``module:Class(int64, bool)``, and a pointer to a struct ``*{[('anchor', '<i8', (5,))]}``. numba makes
+the same distinctions, so each text stands for exactly one of numba's types.
 """
 
 from __future__ import annotations
@@ -26,33 +27,34 @@ class UnknownTypeError(TypeError):
 
 
 class Number(NamedTuple):
-    """A number; or None, whose name is ``none``.
+    """The type of a number, or of None.
 
     Attributes:
-        name: NumPy's name of the type, or ``bool``.
+        name: NumPy's name of the type; ``bool``; or ``none``.
     """
 
     name: str
 
 
 class Struct(NamedTuple):
-    """A NumPy struct.
+    """The type of a NumPy struct.
 
     Attributes:
-        fields: as ``numpy.lib.format`` writes them; after the word ``aligned`` if it is aligned as in C, as numba distinguishes these.
+        fields: the fields, as ``numpy.lib.format`` writes them. The word ``aligned`` precedes them if the struct is aligned as in C:
+            numba treats such structs as another type.
     """
 
     fields: str
 
 
 class Array(NamedTuple):
-    """An array.
+    """The type of an array.
 
     Attributes:
-        element: the type of its elements.
+        element: the type of the elements.
         rank: the number of dimensions.
-        order: C, F or A.
-        read_only: whether it is read-only.
+        order: the order in memory: C, F or A (any).
+        read_only: whether the array is read-only.
     """
 
     element: Number | Struct
@@ -62,18 +64,18 @@ class Array(NamedTuple):
 
 
 class Pointer(NamedTuple):
-    """The address of a struct."""
+    """The type of the address of a struct."""
 
     target: Struct
 
 
 @dataclass(frozen=True)
 class Tuple:
-    """A tuple.
+    """The type of a tuple.
 
     Attributes:
         kind: ``module:Class``; empty for Python's ``tuple``.
-        items: the types of its items.
+        items: the types of the items.
     """
 
     kind: str
@@ -101,12 +103,12 @@ class Operation(IntEnum):
 
 
 class Program(NamedTuple):
-    """How `calls.cc` recognizes or makes values of some types.
+    """A program with which `calls.cc` recognizes or makes values of some types.
 
     Attributes:
         words: the program, as int64 numbers: operations and their operands.
-        size: the number of words of the values themselves.
-        kept: objects to keep alive, as the program contains their addresses.
+        size: the number of words in which the values are passed.
+        kept: objects to keep alive, because the program contains their addresses.
     """
 
     words: list[int]
@@ -270,7 +272,7 @@ def dtype_of(element: Number | Struct) -> np.dtype:
     dtype = np.lib.format.descr_to_dtype(ast.literal_eval(element.fields.removeprefix(_ALIGNED)))
     if not element.fields.startswith(_ALIGNED):
         return dtype
-    # `descr_to_dtype` never marks its result as aligned, even if its fields are.
+    # `descr_to_dtype` never marks its result as aligned, even if the fields are aligned.
     kinds, offsets = zip(*(field[:2] for field in cast(dict[str, tuple[np.dtype, int]], dtype.fields).values()))
     fields = {"names": dtype.names, "formats": kinds, "offsets": offsets, "itemsize": dtype.itemsize}
     return np.dtype(cast(Any, fields), align=True)
@@ -288,7 +290,7 @@ def class_of(kind: str) -> type:
 
 
 def program_for_results(result: Type) -> Program:
-    """Return the program that makes values of a type."""
+    """Return the program that makes Python objects of results of a type."""
     program = Program([], 0, [])
     return program._replace(size=_add_result(result, program))
 

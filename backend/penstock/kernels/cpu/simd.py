@@ -1,7 +1,7 @@
 """SIMD vectors, mostly of floats, in numba kernels, for loops that LLVM does not vectorize by itself.
 
 A vector's number of lanes is fixed when the kernel is compiled; LLVM splits it into registers of the machine's width.
-Bounds are not checked, and negative indices do not wrap around: kernels are responsible for the indices that they use.
+Bounds are not checked, and negative indices do not wrap around: kernels must pass valid indices.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ def element_of(array: types.Array) -> Number:
 
 
 def _picked(builder: IRBuilder, values: Value, lanes: list[int]) -> Value:
-    """Return a vector of the selected lanes of ``values``."""
+    """Return a vector of the lanes of ``values`` with the numbers ``lanes``."""
     mask = ir.Constant(ir.VectorType(llvm.INT32, len(lanes)), lanes)
     return builder.shuffle_vector(values, ir.Constant(values.type, ir.Undefined), mask)
 
 
 def _as_floats(builder: IRBuilder, values: Value, element: Number) -> Value:
-    """Return values of type ``element``, float32 or an integer up to 16 bits, as floats."""
+    """Return values of type ``element``, which is float32 or an integer of at most 16 bits, as floats."""
     if isinstance(element, types.Float):
         return values
     extend, count = (builder.sext if element.signed else builder.zext), values.type.count
@@ -70,13 +70,13 @@ def interleaved(builder: IRBuilder, planes: list[Value]) -> Value:
 
 
 def _picked_of_two(builder: IRBuilder, first: Value, second: Value, lanes: list[int]) -> Value:
-    """Return a vector of the selected lanes of two vectors; lanes of the second are numbered after those of the first."""
+    """Return a vector of the lanes of two vectors with the numbers ``lanes``; those of the second vector follow those of the first."""
     return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(llvm.INT32, len(lanes)), lanes))
 
 
 @intrinsic
 def pointer(_context: TypingContext, array: types.Array) -> Intrinsic:
-    """Return the address of a contiguous array's elements; unlike the array, it has no references that numba would count in loops."""
+    """Return a pointer to a contiguous array's elements. Unlike with the array itself, numba counts no references when it is used."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return cgutils.create_struct_proxy(array)(context, builder, value=args[0]).data
@@ -160,7 +160,7 @@ def spread(_context: TypingContext, number: types.Float, lanes: types.Literal) -
 
 @literal_intrinsic
 def load(_context: TypingContext, array: types.Array, index: types.Integer, lanes: types.Literal) -> Intrinsic:
-    """Return ``array[index : index + lanes]`` of a contiguous array of float32 or integers up to 16 bits, as floats."""
+    """Return ``array[index : index + lanes]`` of a contiguous array of float32, or of integers of at most 16 bits, as floats."""
     vector, element = vector_types.FloatVector(lanes.literal_value), element_of(array)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -184,8 +184,8 @@ def load_pixels(
     """Return ``lanes`` pixels from ``array[index]`` on, as a tuple of one vector for each channel.
 
     Args:
-        array: contiguous, of float32 or integers up to 16 bits.
-        mirrored: whether the last pixel comes first.
+        array: contiguous, of float32, or of integers of at most 16 bits.
+        mirrored: whether to reverse the order of pixels.
     """
     vector, element, step = vector_types.FloatVector(lanes.literal_value), element_of(array), channels.literal_value
     result = types.UniTuple(vector, step)
@@ -206,8 +206,8 @@ def load_channel(_context: TypingContext, array: types.Array, index: types.Integ
     """Return ``array[index + 3 * k]`` for ``k < 8``, of a contiguous array of uint8, as floats; no bytes after the last one are read."""
     vector = vector_types.FloatVector(8)
     half = ir.VectorType(ir.IntType(8), 16)
-    # Four bytes are at 0, 3, 6 and 9 of the first half, which begins at the index, and four at 6, 9, 12 and 15 of the
-    # second, which begins 6 later; each becomes a four-byte number whose other bytes are 0.
+    # Two overlapping halves are loaded. The first one begins at the index and holds four of the bytes at 0, 3, 6 and 9; the second one
+    # begins 6 bytes later and holds the other four at 6, 9, 12 and 15. Each becomes a four-byte number whose other bytes are 0.
     lanes = [lane for x in (0, 3, 6, 9, 22, 25, 28, 31) for lane in (x, 32, 32, 32)]
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -236,8 +236,8 @@ def mix_pixels(
 ) -> Intrinsic:
     """Store weighted sums of the channels of ``lanes`` pixels of three bytes; weights are integers, scaled by ``2 ** bits``.
 
-    ``target[place + x] = sum over c of source[index + x * 3 + c] * weights[c] / 2 ** bits``, halves rounded up; both
-    arrays are contiguous and of uint8, and the weights a tuple of int32.
+    ``target[place + x] = sum over c of source[index + x * 3 + c] * weights[c] / 2 ** bits``, with halves rounded up. Both
+    arrays are contiguous uint8; the weights are a tuple of int32.
     """
     pixels, shift = lanes.literal_value, bits.literal_value
     kind = ir.VectorType(llvm.INT32, pixels)
@@ -272,9 +272,9 @@ def copy_mirrored(
     lanes: types.Literal,
     width: types.Literal,
 ) -> Intrinsic:
-    """Copy ``lanes`` pixels of ``width`` elements from ``source[index]`` on to ``target[place]``, the last one first.
+    """Copy ``lanes`` pixels of ``width`` elements in reverse order, from ``source[index]`` on to ``target[place]`` on.
 
-    Both are contiguous and of one type.
+    Both arrays are contiguous and of the same type.
     """
     pixels, step = lanes.literal_value, width.literal_value
 
@@ -302,9 +302,9 @@ def copy_split(
     stride: types.Integer,
     lanes: types.Literal,
 ) -> Intrinsic:
-    """Copy ``lanes`` pixels of three elements from ``source[index]`` on, by channel, to positions ``stride`` apart.
+    """Copy ``lanes`` pixels of three elements from ``source[index]`` on to three planes ``stride`` elements apart.
 
-    Both are contiguous and of one type: ``target[place + c * stride + x] = source[index + x * 3 + c]``.
+    ``target[place + c * stride + x] = source[index + x * 3 + c]``. Both arrays are contiguous and of the same type.
     """
     pixels = lanes.literal_value
 
@@ -361,7 +361,7 @@ def joined(
     third: vector_types.FloatVector,
     fourth: vector_types.FloatVector,
 ) -> Intrinsic:
-    """Return the lanes of four vectors of one type, one after the other."""
+    """Return the lanes of four vectors of the same type, one vector after the other."""
     result = vector_types.FloatVector(4 * first.lanes)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -391,7 +391,7 @@ def repeated(
 
 
 def _sum_with_product(builder: IRBuilder, total: Value, weight: Value, values: Value) -> Value:
-    """Return ``total + weight * values``; the weight is a vector or a number."""
+    """Return ``total + weight * values``; ``weight`` is a vector or a number."""
     kind = total.type
     weights = weight if weight.type == kind else llvm.spread_lanes(builder, weight, kind)
     function = cgutils.get_or_insert_function(
@@ -404,7 +404,7 @@ def _sum_with_product(builder: IRBuilder, total: Value, weight: Value, values: V
 def add_product(
     _context: TypingContext, total: vector_types.FloatVector, weight: types.Type, values: vector_types.FloatVector
 ) -> Intrinsic:
-    """Return ``total + weight * values``, rounded only once on machines that can do that; the weight is a float32 number or a
+    """Return ``total + weight * values``, rounded only once on machines with fused multiply-add; ``weight`` is a float32 number or a
     vector.
     """
     kind = weight if isinstance(weight, vector_types.FloatVector) else types.float32
@@ -426,9 +426,9 @@ def subtract_product(
 
 @intrinsic
 def fused(_context: TypingContext, left: types.Type, right: types.Type, rest: types.Type) -> Intrinsic:
-    """Return ``left * right + rest`` of float32, rounded only once, even on machines without an instruction for that.
+    """Return ``left * right + rest`` of float32, rounded only once, even on machines without fused multiply-add.
 
-    ``left`` and ``rest`` may be vectors; then ``right`` is a vector, or a number for all lanes.
+    ``left`` and ``rest`` may both be vectors; then ``right`` is a vector, or a number for all lanes.
     """
     vector = left if isinstance(left, vector_types.FloatVector) else None
     if vector is None:
@@ -478,7 +478,7 @@ def turn_floats(
 
 @intrinsic
 def larger(_context: TypingContext, values: vector_types.FloatVector, others: vector_types.FloatVector) -> Intrinsic:
-    """Return the larger number of each pair of lanes; if either is NaN, that of ``others``."""
+    """Return the larger number of each pair of lanes; if either number is NaN, the one in ``others``."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.select(builder.fcmp_ordered(">", *args), *args)
@@ -487,7 +487,7 @@ def larger(_context: TypingContext, values: vector_types.FloatVector, others: ve
 
 
 def transposed_vectors(builder: IRBuilder, vectors: list[Value]) -> list[Value]:
-    """Transpose n vectors of n lanes, a power of two: lane ``i`` of vector ``k`` becomes lane ``k`` of vector ``i``.
+    """Transpose n vectors of n lanes, where n is a power of two: lane ``i`` of vector ``k`` becomes lane ``k`` of vector ``i``.
 
     Each step swaps elements whose row and column differ in one bit, from the highest bit to the lowest.
     """
@@ -523,11 +523,11 @@ def store_transposed(
     index: types.Integer,
     lanes: types.Literal,
 ) -> Intrinsic:
-    """Assign ``target[i * lanes + k] = source[firsts[k] + index + i]`` for all i and k below ``lanes``, a power of two.
+    """Assign ``target[i * lanes + k] = source[firsts[k] + index + i]`` for all ``i`` and ``k`` below ``lanes``, a power of two.
 
     Args:
         target: contiguous, float32.
-        source: contiguous, of float32 or integers up to 16 bits.
+        source: contiguous, of float32, or of integers of at most 16 bits.
         firsts: contiguous, int64.
     """
     count, element = lanes.literal_value, element_of(source)
@@ -552,7 +552,7 @@ def rounded(_context: TypingContext, values: vector_types.FloatVector, like: typ
     """Return the values rounded and saturated to the type of ``like``, as by
     :func:`~penstock.kernels.cpu.convert.converted`, but as floats.
 
-    ``like`` is a float32, or an integer of at most 16 bits.
+    ``like`` is a float32 or an integer of at most 16 bits.
     """
 
     number = cast(Number, like)
@@ -574,7 +574,8 @@ def rounded(_context: TypingContext, values: vector_types.FloatVector, like: typ
         half, bits = all_lanes(float(below_half(np.float32))), (1 << number.bitwidth) - 1
         if not number.signed:
             whole = builder.fptosi(builder.fadd(inside, half), whole_kind)
-            # No bit changes, but the compiler sees that the number is small: stored as an integer, it is not converted back and forth.
+            # This changes no bits, but shows the compiler that the number is small, so that it does not convert the number to float and
+            # back if the number is then stored as an integer.
             whole = builder.and_(whole, ir.Constant(whole_kind, [bits] * values.lanes))
         else:
             is_positive = builder.fcmp_ordered(">", inside, all_lanes(0.0))
@@ -589,7 +590,7 @@ def rounded(_context: TypingContext, values: vector_types.FloatVector, like: typ
 def store(
     _context: TypingContext, array: types.Array, index: types.Integer, values: vector_types.FloatVector
 ) -> Intrinsic:
-    """Assign ``array[index : index + lanes] = values``, for a contiguous array of float32, or of uint8, for which values are
+    """Assign ``array[index : index + lanes] = values``, for a contiguous array of float32 or of uint8; for uint8, values are
     truncated.
     """
     element = element_of(array)
@@ -597,7 +598,7 @@ def store(
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer, stored = element_pointer(context, builder, array, args[0], args[1]), args[2]
         if isinstance(element, types.Integer):
-            # Converted to signed integers first, for which machines have an instruction.
+            # Values are converted to signed integers first: machines have an instruction for that.
             whole = builder.fptosi(stored, ir.VectorType(llvm.INT32, values.lanes))
             stored = builder.trunc(whole, ir.VectorType(context.get_data_type(element), values.lanes))
         builder.store(stored, builder.bitcast(pointer, stored.type.as_pointer()), align=element.bitwidth // 8)
@@ -632,7 +633,7 @@ def store_past_cache(
     _context: TypingContext, array: types.Array, index: types.Integer, values: vector_types.FloatVector
 ) -> Intrinsic:
     """Assign ``array[index : index + lanes] = values``, for a contiguous array of float32, past the cache: for outputs
-    larger than it. The address must be a multiple of the vector's size; call :func:`fence` after the last store.
+    that are larger than the cache. The address must be a multiple of the vector's size. Call :func:`fence` after the last store.
     """
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -647,11 +648,11 @@ def store_past_cache(
 
 @intrinsic
 def fence(_context: TypingContext) -> Intrinsic:
-    """Make what :func:`store_past_cache` wrote visible to other threads before anything that is written after this."""
+    """Make what :func:`store_past_cache` has written visible to other threads before any later write."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, _args: Sequence[Value]) -> Value:
         if is_for_x86(context):
-            # LLVM's fences assume that stores past the cache are ordered, like other stores on x86; they are not.
+            # LLVM's own fences do not suffice: they assume that stores past the cache are ordered like other stores on x86.
             kind = ir.FunctionType(ir.VoidType(), [])
             builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse.sfence"), [])
         else:
@@ -663,7 +664,7 @@ def fence(_context: TypingContext) -> Intrinsic:
 
 @intrinsic
 def total(_context: TypingContext, values: vector_types.FloatVector) -> Intrinsic:
-    """Return the sum of the lanes, whose number is a power of two: halves are added until one lane is left."""
+    """Return the sum of the lanes, whose number is a power of two: the upper half is added to the lower one until one lane is left."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         left = args[0]

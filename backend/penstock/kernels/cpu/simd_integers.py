@@ -1,6 +1,6 @@
-"""SIMD vectors of integers in numba kernels, in addition to those of floats in ``simd.py``, and words of bytes.
+"""SIMD vectors of integers in numba kernels, in addition to the vectors of floats in ``simd.py``, and operations on 64-bit words.
 
-Bounds are not checked, and negative indices do not wrap around: kernels are responsible for the indices that they use.
+Bounds are not checked, and negative indices do not wrap around: kernels must pass valid indices.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ GROUP = 16
 
 @literal_intrinsic
 def zeros(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
-    """Return a vector of zeros of int32."""
+    """Return a vector of int32 zeros."""
     vector = vector_types.IntVector(lanes.literal_value, 32)
     return vector(lanes), lambda _context, _builder, _signature, _args: ir.Constant(vector.parts, None)
 
 
 @literal_intrinsic
 def zeros_short(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
-    """Return a vector of zeros of int16."""
+    """Return a vector of int16 zeros."""
     vector = vector_types.IntVector(lanes.literal_value, 16)
     return vector(lanes), lambda _context, _builder, _signature, _args: ir.Constant(vector.parts, None)
 
@@ -59,7 +59,7 @@ def load(_context: TypingContext, array: types.Array, index: types.Integer, lane
 def load_alternate(
     _context: TypingContext, array: types.Array, index: types.Integer, lanes: types.Literal
 ) -> Intrinsic:
-    """Return ``array[index : index + lanes]`` of a contiguous array of uint8, as int16: every other element first, then the
+    """Return ``array[index : index + lanes]`` of a contiguous array of uint8, as int16: first every other element, then the
     elements between them.
     """
     vector = vector_types.IntVector(lanes.literal_value, 16)
@@ -76,7 +76,7 @@ def load_alternate(
 
 @literal_intrinsic
 def halves(_context: TypingContext, first: types.Integer, second: types.Integer, lanes: types.Literal) -> Intrinsic:
-    """Return a vector of int16 with one number in the first half of its lanes, and another in the second."""
+    """Return a vector of int16 with ``first`` in the lower half of its lanes and ``second`` in the upper half."""
     vector = vector_types.IntVector(lanes.literal_value, 16)
     half = ir.VectorType(ir.IntType(16), vector.lanes // 2)
 
@@ -99,7 +99,7 @@ def _loaded(
 
 @intrinsic
 def widened(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic:
-    """Return lanes of int16 as int32."""
+    """Return a vector of int16 as int32."""
     vector = vector_types.IntVector(values.lanes, 32)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -111,7 +111,7 @@ def widened(_context: TypingContext, values: vector_types.IntVector) -> Intrinsi
 
 @intrinsic
 def narrowed(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic:
-    """Return lanes of int32 truncated to int16."""
+    """Return a vector of int32 truncated to int16."""
     vector = vector_types.IntVector(values.lanes, 16)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -120,8 +120,8 @@ def narrowed(_context: TypingContext, values: vector_types.IntVector) -> Intrins
     return vector(values), generate
 
 
-# Lanes of two vectors in turns, as AVX2's instructions need them: those of the lower half of each half of a vector, and those of the
-# upper half.
+# The lanes that AVX2's instructions interleave: within each half of two vectors, the lanes of the lower halves, and those of the upper
+# halves.
 _LOW = [x + k for start in (0, 8) for x in range(start, start + 4) for k in (0, GROUP)]
 _HIGH = [lane + 4 for lane in _LOW]
 
@@ -149,25 +149,25 @@ def _joined(builder: IRBuilder, vector: Value) -> Value:
 
 
 def _groups(builder: IRBuilder, values: Value, lanes: int) -> list[Value]:
-    """Split a vector into groups of this many lanes."""
+    """Split a vector into vectors of ``lanes`` lanes."""
     starts = range(0, values.type.count, lanes)
     return [_shuffled(builder, values, values, range(start, start + lanes)) for start in starts]
 
 
 def pair_of(first: int, second: int) -> int:
-    """Pack two factors of 16 bits into one number, for :func:`pair_products`."""
+    """Pack two factors of 16 bits into one integer: the ``factors`` of the functions below."""
     return second << 16 | (first & 0xFFFF)
 
 
 def _two_factors(builder: IRBuilder, factors: Value, kind: ir.VectorType) -> list[Value]:
-    """Return both factors of a pair, each in all lanes of a vector of int32."""
+    """Return two vectors of ``kind``, int32: one with the first factor of a pair in all lanes, one with the second."""
     sixteen = ir.Constant(llvm.INT32, 16)
     low = builder.ashr(builder.shl(factors, sixteen), sixteen)
     return [llvm.spread_lanes(builder, number, kind) for number in (low, builder.ashr(factors, sixteen))]
 
 
 def _multiplied(builder: IRBuilder, woven: Value, factors: Value) -> Value:
-    """Return the sums of products of each two adjacent lanes of int16 and a pair of factors, by AVX2."""
+    """Multiply every two adjacent lanes of int16 by a pair of factors, and return the sums of both products as int32, with AVX2."""
     half = ir.VectorType(llvm.INT32, GROUP // 2)
     weights = builder.bitcast(llvm.spread_lanes(builder, factors, half), woven.type)
     return _called(builder, "llvm.x86.avx2.pmadd.wd", half, woven, weights)
@@ -177,9 +177,9 @@ def _multiplied(builder: IRBuilder, woven: Value, factors: Value) -> Value:
 def pair_products(
     _context: TypingContext, first: vector_types.IntVector, second: vector_types.IntVector, factors: types.Integer
 ) -> Intrinsic:
-    """Return ``first * factor + second * other`` of int16, as int32, in an order of lanes that :func:`packed` undoes.
+    """Return ``first * a + second * b`` of int16, as int32, where ``factors`` is ``pair_of(a, b)``.
 
-    The number of lanes is a multiple of 16; ``factors`` is the :func:`pair_of` the two factors.
+    The number of lanes must be a multiple of 16. They may be in another order, which :func:`packed` undoes.
     """
     vector = vector_types.IntVector(first.lanes, 32)
 
@@ -201,7 +201,7 @@ def pair_products(
 
 @intrinsic
 def rounded_product(_context: TypingContext, values: vector_types.IntVector, factor: types.Integer) -> Intrinsic:
-    """Return ``values * factor / 32768``, rounded, of int16; the number of lanes is a multiple of 16."""
+    """Return ``values * factor / 32768`` of int16, rounded; the number of lanes must be a multiple of 16."""
 
     def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
         number = context.cast(builder, args[1], signature.args[1], types.int16)
@@ -245,7 +245,7 @@ def weighted_pairs(_context: TypingContext, values: vector_types.IntVector, fact
 
 @intrinsic
 def pairs(_context: TypingContext, numbers: types.Integer) -> Intrinsic:
-    """Return a vector of 16 lanes of int16 that contains two numbers in turns; ``numbers`` is the :func:`pair_of` them."""
+    """Return a vector of 16 lanes of int16 that alternate between ``first`` and ``second``; ``numbers`` is ``pair_of(first, second)``."""
     vector = vector_types.IntVector(GROUP, 16)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -259,10 +259,10 @@ def pairs(_context: TypingContext, numbers: types.Integer) -> Intrinsic:
 def adjacent_products(
     _context: TypingContext, array: types.Array, index: types.Integer, factors: types.Integer, lanes: types.Literal
 ) -> Intrinsic:
-    """Return ``array[index + 2 * i] * factor + array[index + 2 * i + 1] * other`` of a contiguous array of uint8, as
+    """Return ``array[index + 2 * i] * first + array[index + 2 * i + 1] * second`` of a contiguous array of uint8, as
     int32.
 
-    ``factors`` is the :func:`pair_of` the two factors; ``lanes``, the number of results, is a multiple of 8.
+    ``factors`` is ``pair_of(first, second)``; ``lanes``, the number of results, must be a multiple of 8.
     """
     vector = vector_types.IntVector(lanes.literal_value, 32)
 
@@ -286,7 +286,7 @@ def adjacent_products(
 
 @intrinsic
 def packed(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic:
-    """Return int32 saturated to int16; lanes in the order of :func:`pair_products` are put into their original order."""
+    """Return a result of :func:`pair_products` saturated to int16, with its lanes in their original order."""
     vector = vector_types.IntVector(values.lanes, 16)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -303,7 +303,7 @@ def packed(_context: TypingContext, values: vector_types.IntVector) -> Intrinsic
 
 @intrinsic
 def packed_halves(_context: TypingContext, first: vector_types.IntVector, second: vector_types.IntVector) -> Intrinsic:
-    """Return two vectors of 8 lanes of int32 as one, saturated to int16: the lower halves of both, then the upper halves."""
+    """Return two vectors of 8 lanes of int32 as one vector, saturated to int16: the lower halves of both, then the upper halves."""
     vector = vector_types.IntVector(GROUP, 16)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -318,7 +318,7 @@ def packed_halves(_context: TypingContext, first: vector_types.IntVector, second
 
 
 def _packed_by_halves(builder: IRBuilder, first: Value, second: Value) -> Value:
-    """Return two vectors of 8 lanes of int32 as one, saturated to int16 by AVX2: the lower halves of both, then the upper
+    """Return two vectors of 8 lanes of int32 as one vector, saturated to int16, with AVX2: the lower halves of both, then the upper
     halves.
     """
     return _called(builder, "llvm.x86.avx2.packssdw", ir.VectorType(ir.IntType(16), GROUP), first, second)
@@ -347,8 +347,8 @@ def clear(_context: TypingContext, array: types.Array, index: types.Integer, cou
 def load_two(
     _context: TypingContext, array: types.Array, first: types.Integer, second: types.Integer, lanes: types.Literal
 ) -> Intrinsic:
-    """Return ``lanes`` elements from ``array[first]`` on, followed by as many from ``array[second]`` on, of a contiguous array
-    of int16.
+    """Return ``lanes`` elements of a contiguous array of int16 from ``array[first]`` on, followed by ``lanes`` elements from
+    ``array[second]`` on.
     """
     vector = vector_types.IntVector(2 * lanes.literal_value, 16)
 
@@ -360,9 +360,10 @@ def load_two(
 
 
 def _rotated(builder: IRBuilder, vectors: list[Value], low: Sequence[int], high: Sequence[int]) -> list[Value]:
-    """Transpose matrices whose rows are the vectors. Each step rotates the bits of each element's row and column by one.
+    """Transpose matrices whose rows are the vectors. An element's position is the bits of its row followed by those of its column; each
+    step rotates these by one.
 
-    ``low`` and ``high`` select the lower and upper halves of two vectors, lane by lane in turns.
+    ``low`` and ``high`` select the lanes that interleave the lower and the upper halves of two vectors.
     """
     half = len(vectors) // 2
     for _ in range(half.bit_length()):
@@ -373,8 +374,8 @@ def _rotated(builder: IRBuilder, vectors: list[Value], low: Sequence[int], high:
 
 @intrinsic
 def transposed_pairs(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
-    """Transpose two matrices of 4 x 4 pairs of int16 at once: each of four vectors holds a row of one matrix, then that of the
-    other.
+    """Transpose two matrices of 4 x 4 pairs of int16 at once: each of four vectors holds a row of the first matrix, then the same row of
+    the second.
     """
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -404,7 +405,7 @@ def transpose_pixels(
     ``target[place + ((x // 2 * 3 + c) * 16 + y) * 2 + x % 2] = source[index + y * stride + x * 3 + c]``. The four bytes after the
     pixels are read, too.
     """
-    # Values of two pixels of a channel are adjacent; the bytes after the pixels fill the vector.
+    # In this order, each channel's values of two pixels are adjacent; the bytes after the pixels fill up the vector.
     order = [x * 3 + c for first in (0, 2) for c in range(3) for x in (first, first + 1)] + [12, 13, 14, 15]
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -437,13 +438,14 @@ def store_transposed(
     second_stride: types.Integer,
     columns: types.UniTuple,
 ) -> Intrinsic:
-    """Store two matrices of 8 x 8, saturated to uint8: each of eight vectors holds a column of one matrix, then that of the
-    other.
+    """Store two matrices of 8 x 8, saturated to uint8: each of eight vectors holds a column of the first matrix, then the same column of
+    the second.
 
-    The rows of the first matrix begin at ``array[first]``, ``first_stride`` apart, and those of the second at ``array[second]``.
+    The rows of the first matrix begin at ``array[first]`` and are ``first_stride`` elements apart; those of the second begin at
+    ``array[second]`` and are ``second_stride`` apart.
     """
     kind = ir.VectorType(llvm.BYTE, 2 * GROUP)
-    # Bytes of two vectors in turns, from the lower half of each half.
+    # The lanes that interleave the bytes of two vectors, from the lower half of each half.
     low = [x + k for start in (0, GROUP) for x in range(start, start + 8) for k in (0, kind.count)]
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -484,7 +486,7 @@ def store_corners(
     """Store the upper left ``size`` x ``size`` (1, 2 or 4) elements of two matrices of 4 x 4, saturated to uint8.
 
     ``columns`` are two vectors of int16: one holds columns 0 and 1 of the first matrix, then those of the second; the other
-    holds columns 2 and 3 likewise. Rows are placed as by :func:`store_transposed`.
+    holds columns 2 and 3 likewise. Rows are stored as by :func:`store_transposed`.
     """
     lanes = [half + 4 * x + y for half in (0, GROUP) for y in range(4) for x in range(4)]
     extent = size.literal_value
@@ -506,7 +508,7 @@ def store_corners(
 
 
 def _saturated(context: TargetContext, builder: IRBuilder, first: Value, second: Value) -> Value:
-    """Return two vectors of 16 numbers as one, saturated to uint8: the lower halves of both, then the upper halves."""
+    """Return two vectors of 16 numbers as one vector, saturated to uint8: the lower halves of both, then the upper halves."""
     if has_features(context, "avx2"):
         return _called(builder, "llvm.x86.avx2.packuswb", ir.VectorType(llvm.BYTE, 2 * GROUP), first, second)
     parts = [_groups(builder, _as_bytes(builder, values), GROUP // 2) for values in (first, second)]
@@ -532,7 +534,7 @@ def _store(builder: IRBuilder, pointer: Value, values: Value) -> None:
 def store_rows(
     _context: TypingContext, array: types.Array, index: types.Integer, stride: types.Integer, rows: types.UniTuple
 ) -> Intrinsic:
-    """Store vectors, saturated to uint8, in a contiguous array, at a distance of ``stride`` elements."""
+    """Store vectors, saturated to uint8, in a contiguous array, as rows that are ``stride`` elements apart."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
@@ -572,12 +574,14 @@ def store_alternate_pixels(
 
 
 def _store_by_blends(builder: IRBuilder, pointer: Value, planes: Sequence[Value]) -> None:
-    """Store alternate pixels, 16 at a time, by AVX2's instructions, which permute bytes only within 128 bits."""
+    """Store pixels as :func:`store_alternate_pixels` does, 16 at a time, with AVX2's instructions, which move bytes only within 128
+    bits.
+    """
     kind, half = ir.VectorType(llvm.BYTE, _PIXELS), _PIXELS // 2
     spread = []
     for c, plane in enumerate(planes):
         saturated = _called(builder, "llvm.x86.avx2.packuswb", kind, *_groups(builder, plane, GROUP))
-        # Every third of the 48 bytes of 16 pixels belongs to this channel: its values are moved to their positions modulo 16.
+        # Every third of the 48 bytes of 16 pixels belongs to this channel: values are moved to the positions of these bytes modulo 16.
         lanes = [0] * half
         for x in range(half):
             lanes[(3 * x + c) % half] = x // 2 + x % 2 * half // 2
@@ -620,8 +624,8 @@ def copy_chunk(
     length: types.Literal,
     sought: types.Integer,
 ) -> Intrinsic:
-    """Assign ``target[place : place + length] = source[index : index + length]`` of uint8; return the number of elements
-    before the first ``sought``.
+    """Assign ``target[place : place + length] = source[index : index + length]`` of uint8; return the number of these elements that
+    precede the first ``sought``: ``length`` if there is none.
     """
 
     def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
@@ -630,7 +634,7 @@ def copy_chunk(
         number = context.cast(builder, args[5], signature.args[5], types.uint8)
         found = builder.icmp_unsigned("==", values, llvm.spread_lanes(builder, number, values.type))
         bits = builder.zext(builder.bitcast(found, ir.IntType(length.literal_value)), llvm.INT64)
-        # A sentinel bit, which is found if no other one is set.
+        # A sentinel bit, which is found if no other bit is set.
         bits = builder.or_(bits, ir.Constant(llvm.INT64, 1 << length.literal_value))
         return builder.cttz(bits, ir.Constant(ir.IntType(1), 1))
 
@@ -725,12 +729,13 @@ def count_bits(_context: TypingContext, word: types.Integer) -> Intrinsic:
 
 @literal_intrinsic
 def gather_bits(_context: TypingContext, words: types.UniTuple, order: types.Literal) -> Intrinsic:
-    """Return a vector of 16 lanes of int16, whose bits come from 64-bit words: bit 0 of all lanes from the first word, bit 1 from the
+    """Return a vector of 16 lanes of int16 whose bits come from 64-bit words: bit 0 of all lanes from the first word, bit 1 from the
     second, and so on.
 
     Args:
-        words: the words for the first half of the lanes, then as many for the second half.
-        order: for each lane of a half, the position of its bit in a word, as the bytes of a number, the lowest first.
+        words: the words for the lower half of the lanes, then the same number of words for the upper half.
+        order: the position in a word of the bit of each lane of a half, packed in the bytes of a number, with the first lane in the lowest
+            byte.
     """
     vector, levels = vector_types.IntVector(GROUP, 16), words.count // 2
     numbers = list(order.literal_value.to_bytes(GROUP // 2, "little"))
@@ -758,7 +763,7 @@ def gather_bits(_context: TypingContext, words: types.UniTuple, order: types.Lit
 def with_first_lanes(
     _context: TypingContext, values: vector_types.IntVector, first: types.Integer, second: types.Integer
 ) -> Intrinsic:
-    """Return a vector of int16 with ``first`` in its first lane and ``second`` in the first lane of its second half."""
+    """Return ``values``, a vector of int16, with ``first`` in its first lane and ``second`` in the first lane of its upper half."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         vector = _joined(builder, args[0])
@@ -771,7 +776,7 @@ def with_first_lanes(
 
 @intrinsic
 def rarely(_context: TypingContext, condition: types.Boolean) -> Intrinsic:
-    """Return the condition, and let the compiler place the branch for it out of the way of other code, as it is rarely true."""
+    """Return the condition, and tell the compiler that it is rarely true, so that the code for this case is placed out of the way."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return _called(builder, "llvm.expect.i1", args[0].type, args[0], ir.Constant(args[0].type, 0))
@@ -781,7 +786,7 @@ def rarely(_context: TypingContext, condition: types.Boolean) -> Intrinsic:
 
 @intrinsic
 def put(_context: TypingContext, array: types.Array, index: types.Integer, value: types.Integer) -> Intrinsic:
-    """Assign ``array[index] = value`` in a contiguous array of integers; higher bits are dropped."""
+    """Assign ``array[index] = value`` in a contiguous array of integers; bits that do not fit are dropped."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         place = context.cast(builder, args[1], index, types.intp)

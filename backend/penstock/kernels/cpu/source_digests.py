@@ -1,4 +1,4 @@
-"""Digests of everything on which a kernel's compiled code depends: its source, and all that it refers to."""
+"""Digests of everything on which a kernel's compiled code depends: its source code, and all that this refers to."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Compilable(Protocol):
 
     @property
     def name(self) -> str:
-        """The name by which libraries identify it."""
+        """The name by which libraries identify the function."""
 
     @property
     def py_func(self) -> Function:
@@ -44,11 +44,11 @@ def digest_of(function: Function, options: object = None) -> str:
     """Return a digest of the code of a function, and of the functions and constants to which it refers, directly or
     indirectly.
 
-    It is the same in every process of one version of Python, whatever the version of NumPy.
+    The digest is the same in all processes with the same version of Python, whatever the version of NumPy.
 
     Args:
         function: the Python function.
-        options: the options with which it is compiled.
+        options: the options with which the function is compiled.
     """
     found: dict[str, bytes] = {}
     _visit(function, found)
@@ -59,7 +59,7 @@ def digest_of(function: Function, options: object = None) -> str:
 
 
 def _visit(function: Function, found: dict[str, bytes]) -> None:
-    """Add the digests of a function, and of all functions that it refers to, to ``found`` (by name)."""
+    """Add to ``found``, by name, the digest of a function and those of all functions to which it refers."""
     name = _name_of(function)
     if name in found:
         return
@@ -71,7 +71,7 @@ def _visit(function: Function, found: dict[str, bytes]) -> None:
 
 def _name_of(function: Function) -> str:
     code = function.__code__
-    # Functions made by the same function differ in the values in their closures.
+    # Functions that are made by the same function differ only in the values in their closures.
     closed = b"".join(_constant(cell.cell_contents)[0] for cell in function.__closure__ or ())
     return (
         f"{function.__module__}:{function.__qualname__}:{code.co_firstlineno}:{hashlib.sha256(closed).hexdigest()[:8]}"
@@ -80,12 +80,12 @@ def _name_of(function: Function) -> str:
 
 @functools.cache
 def _own(function: Function) -> tuple[bytes, tuple[Function, ...]]:
-    """Return the digest of a function's code and constants, and the functions that it refers to."""
+    """Return the digest of a function's code and constants, and the functions to which the code refers."""
     digest, references = hashlib.sha256(), list[Function]()
     values = [function.__defaults__, *(cell.cell_contents for cell in function.__closure__ or ())]
     for code in _codes(function.__code__):
         digest.update(repr((code.co_code, code.co_names, code.co_varnames, code.co_freevars)).encode())
-        # Strings are left out, as the docstring is a constant, too.
+        # Strings are left out, because the docstring is one of the constants.
         constants = [constant for constant in code.co_consts if not isinstance(constant, (CodeType, str))]
         values += constants, [function.__globals__[name] for name in code.co_names if name in function.__globals__]
     for value in values:
@@ -104,7 +104,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _constant(value: object) -> tuple[bytes, list[Function]]:
-    """Return a text for a value to which a function refers, and the functions that it is or contains."""
+    """Return a text that identifies a value to which a function refers, and the functions among or inside that value."""
     if isinstance(value, DeferredIntrinsic):
         return b"intrinsic", [value.function]
     if isinstance(value, DeferredModule):
@@ -131,7 +131,7 @@ def _constant(value: object) -> tuple[bytes, list[Function]]:
         name = "bool" if value is np.bool_ else value.__qualname__
         return repr((value.__module__, name, members)).encode(), []
     if isinstance(value, np.generic):
-        # Versions of NumPy write scalars differently.
+        # How NumPy writes scalars depends on its version.
         return repr((value.dtype.str, value.tobytes())).encode(), []
     if isinstance(value, (bool, int, float, complex, str, bytes, np.dtype)) or value in (None, Ellipsis):
         return repr(value).encode(), []
@@ -139,12 +139,12 @@ def _constant(value: object) -> tuple[bytes, list[Function]]:
 
 
 def _is_ours(function: FunctionType) -> bool:
-    """Return whether a function belongs to this package; others change only with the versions of Python and libraries."""
+    """Return whether a function belongs to this package; other functions change only with the versions of Python and libraries."""
     return function.__module__.partition(".")[0] == _PACKAGE or function.__module__ == "__main__"
 
 
 @functools.cache
 def _of_module(name: str) -> bytes:
-    """Return a module's name; for a module of this package, the contents of its file."""
+    """Return the contents of a module's file if the module belongs to this package; otherwise its name."""
     spec = importlib.util.find_spec(name) if name.startswith(f"{_PACKAGE}.") else None
     return name.encode() if spec is None or spec.origin is None else Path(spec.origin).read_bytes()

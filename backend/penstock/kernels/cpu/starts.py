@@ -19,11 +19,11 @@ def draw_starts(
     starts: np.ndarray,
     always: bool,
 ) -> None:
-    """Draw a start from each range, ends included; without ``always``, a range of one number takes no draw.
+    """Draw a start from each range, both ends included; without ``always``, nothing is drawn for a range of one number.
 
     Args:
         key, streams, start: the random streams of the samples.
-        lows, highs: int64 of shape (samples, axes).
+        lows, highs: the first and the last number of each range; int64 of shape (samples, axes).
         starts: filled; int64 of the same shape.
     """
     for i in range(len(streams)):

@@ -1,4 +1,4 @@
-"""The parameters from which a GPU computes filter tables, for many images in one call."""
+"""Compute the descriptors from which a GPU computes tables of taps, for many images in one call."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from penstock.kernels.cpu.options import brief, inner, kernel
 
-# How the first tap of an output position is determined.
+# Ways to determine the first tap of an output position.
 NEAREST_COLUMN, NEAREST_ROW, WITHIN_RADIUS, FROM_ORIGIN = range(4)
 _NEAREST, _GAUSSIAN = 0, 5
 
 
 @kernel
 def gaussian_window(start: float, step: float, width: float) -> tuple[np.float32, np.float32, int]:
-    """Return the start of the window of output position 0, the step to the next one, and the number of taps."""
+    """Return the start of the window of output position 0, the step from one output position to the next, and the number of taps."""
     half, last = np.float32(0.5), np.float32(64)
     deviation = np.float32(np.float64(np.float32(np.float32(width) * half)) / math.sqrt(2.0))
     # The number of entries in the filter's table per input sample.
@@ -35,7 +35,7 @@ def _fill_axis(
     filters: np.ndarray,
     max_support: float,
 ) -> None:
-    """Fill in the descriptors of one axis, except the offsets of its tables; ``last``: whether the axis is the width."""
+    """Fill in the descriptors of all images' tables for one axis, except their offsets; ``last``: whether the axis is the width."""
     size_in, size_out, start, end, kinds, first, count, mirrored = plans
     for i in range(len(kinds)):
         row, own = rows[i], filters[kinds[i]]
@@ -66,7 +66,7 @@ def _fill_axis(
 
 @inner
 def _are_alike(rows: np.ndarray) -> bool:
-    """Return whether all descriptors have the same table."""
+    """Return whether all descriptors describe the same table."""
     one = rows[0]
     for i in range(1, len(rows)):
         row = rows[i]
@@ -83,7 +83,7 @@ def _are_alike(rows: np.ndarray) -> bool:
 
 @kernel
 def _place(rows: np.ndarray, starts: int, weights: int) -> tuple[int, int]:
-    """Set the offsets of consecutive tables; return the offsets after the last one."""
+    """Set the offsets of consecutive tables, which begin at ``starts`` and ``weights``; return the offsets after the last table."""
     for i in range(len(rows)):
         rows[i].starts, rows[i].weights = starts, weights
         starts += rows[i].outputs
@@ -93,9 +93,7 @@ def _place(rows: np.ndarray, starts: int, weights: int) -> tuple[int, int]:
 
 @inner
 def read_range(row: np.record) -> tuple[int, int]:
-    """Return the begin and end of an upper bound of the range of input positions that an axis reads, from the descriptor of its
-    table.
-    """
+    """Return the begin and end of a range that contains all input positions that are read with a table; ``row``: the table's descriptor."""
     size, taps, used = int(row.size), int(row.taps), int(row.used)
     number, other = np.float64(row.first), np.float64(row.first + row.direction * (row.outputs - 1))
     if row.kind == WITHIN_RADIUS:
@@ -124,16 +122,16 @@ def plan_tables(
     """Fill in the descriptors of both axes' tables. If all images have the same table along an axis, they share it.
 
     Args:
-        rows: filled with the descriptors of the heights' tables, then those of the widths' tables; with room for two per
+        rows: filled with the descriptors of the heights' tables, then those of the widths' tables; has two rows for each
             image.
         vertical, horizontal: size_in, size_out, start, end, kinds, first, count and mirrored of `resize_shapes.AxisPlans`.
         antialias: whether to antialias, for each axis.
         filters: ``support``, ``entries`` and ``values`` of each filter; filters without entries are triangles.
-        max_support: the largest radius.
-        copied: the number of floats before the weights.
+        max_support: the maximum radius of a filter, in input samples; filters that widen further are limited to it.
+        copied: the number of floats in memory before the weights.
 
     Returns:
-        The numbers of tables of heights, of tables of widths, of starts, and of weights.
+        The number of tables of heights, of tables of widths, of starts, and of weights.
     """
     count = len(vertical[0])
     _fill_axis(rows[:count], False, vertical, antialias[0], filters, max_support)

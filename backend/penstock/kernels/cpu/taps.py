@@ -1,4 +1,4 @@
-"""Tables of resampling filters."""
+"""Tables of the taps of resampling filters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.kernels.cpu.options import kernel
 
 @kernel
 def _value(distance: float, table: np.ndarray, per_unit: float) -> float:
-    """Return the filter's value at a distance: a triangle if the table is empty, otherwise interpolated between its entries."""
+    """Return a filter's value at a distance: interpolated between the table's entries, or a triangle's if the table is empty."""
     if not table.size:
         return max(1.0 - distance, 0.0)
     position = min(distance * per_unit, table.size - 1.0)
@@ -34,17 +34,18 @@ def fill_taps(
     starts: np.ndarray,
     weights: np.ndarray,
 ) -> int:
-    """Fill a table of taps; taps outside ``[0, size)`` are added to those at the edges.
+    """Fill a table of taps; the weights of taps outside ``[0, size)`` are added to those of the edges.
 
     Args:
         start, step: the start of the region in the input, and the distance from one output position to the next.
         first_output: the first output position.
-        size: the input's size.
-        width: the filter's width, in input samples per unit of its distance.
+        size: the input's extent.
+        width: the factor by which the filter is widened: input samples per unit of distance in ``table``.
         radius: the filter's radius, in input samples.
         firsts: the first tap of each output position; empty: the first tap within the radius.
         count: the number of taps per output position.
-        table, per_unit: the filter's values from distance 0 until they vanish, and their number per unit; empty: a triangle.
+        table: the filter's values from distance 0 to the distance at which they vanish; empty: the filter is a triangle.
+        per_unit: the number of the table's values per unit of distance.
         starts: filled with the first input position of each output, int32 of shape (n,).
         weights: filled, float32 of shape (n, taps).
 

@@ -1,7 +1,7 @@
 """Resampling of float32 with the rounding of PyTorch's kernels on machines with FMA.
 
-The order of operations, and the choice of those that are fused, are those of the compiler that built PyTorch; they were determined
-by comparing results.
+The compiler that built PyTorch chose the order of operations, and which of them are fused; both were determined by comparing
+results.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from penstock.kernels.cpu.simd import at, fused, load, pointer, store, turn_floa
 from penstock.kernels.cpu.simd_integers import put
 from penstock.kernels.reference_filters import TORCH_SMALL
 
-# The number of cached tables: images often have the same sizes, and each image has two for each channel.
+# The maximum number of cached tables: images often have the same sizes, and each image looks up two tables for each channel.
 _TABLES = 64
 _ONE, _HALF = np.float32(1.0), np.float32(0.5)
 
@@ -44,7 +44,7 @@ def _widened_filter(x: np.float32, cubic: bool) -> np.float32:
 
 @kernel
 def widened_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the first tap of each output, the number of taps, and their weights, with antialiasing."""
+    """Return the first tap, the number of taps, and the weights of each output, with antialiasing."""
     scale = np.float32(np.float32(size) / np.float32(outputs))
     half = 2.0 if cubic else 1.0
     reach = np.float32(half * np.float64(scale)) if scale >= _ONE else np.float32(half)
@@ -71,7 +71,7 @@ def widened_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np.n
 
 @kernel
 def neighbour_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of the two or four neighbours, and their weights, without antialiasing."""
+    """Return the positions and the weights of the two or four neighbours of each output, without antialiasing."""
     count = 4 if cubic else 2
     scale = np.float32(np.float32(size) / np.float32(outputs))
     positions, weights = np.empty((outputs, count), np.int64), np.empty((outputs, count), np.float32)
@@ -103,7 +103,9 @@ def neighbour_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np
 def _sum_widened(
     flat: types.CPointer, place: int, step: int, weights: types.CPointer, first: int, count: int
 ) -> np.float32:
-    """Sum taps: after the first one, whole groups of four are multiplied, then added; the rest by fused multiply-add."""
+    """Sum weighted taps: after the first tap, whole groups of four are multiplied and then added; the rest is added with fused
+    multiply-add.
+    """
     total = at(flat, place) * at(weights, first)
     apart = 1 + (count - 1) // 4 * 4
     for k in range(1, apart):
@@ -115,7 +117,7 @@ def _sum_widened(
     return total
 
 
-# The number of adjacent values that are summed at a time, and of rows that are transposed for that.
+# The number of adjacent values that are summed at a time, and of rows that are transposed so that their values are adjacent.
 _LANES = 16
 
 
@@ -160,7 +162,7 @@ def _sum_rows(
         whole = inner if inner >= _LANES else 0
         x = 0
         while x < whole:
-            # The last vector overlaps the previous one.
+            # The last vector overlaps the previous one, so that all vectors have the same size.
             x = min(x, inner - _LANES)
             _sum_lanes(flat, begin + x, inner, table, first, count, target, end + x)
             x += _LANES
@@ -180,8 +182,8 @@ def _turn(
     end: int,
     spacing: int,
 ) -> None:
-    """Transpose a matrix (rows, columns), whose rows are ``stride`` apart from ``place`` on, to rows ``spacing`` apart from ``end``
-    on.
+    """Transpose a matrix (rows, columns). Its rows begin at ``place`` and are ``stride`` elements apart; those of the result begin at
+    ``end`` and are ``spacing`` apart.
     """
     whole, y = rows if min(rows, columns) >= 8 else 0, 0
     while y < whole:
@@ -210,7 +212,7 @@ def resample_widened(
     Args:
         scratch: float32 of shape (_LANES * (n + m) * inner,); used only if ``inner`` is less than ``_LANES``.
     """
-    # Pointers, since numba counts references to arrays in each call.
+    # Pointers instead of arrays, because numba would count references to arrays in each call.
     flat, ends, columns = pointer(source.ravel()), pointer(target.ravel()), pointer(scratch)
     outer, size, inner = source.shape
     width, turned_width = size * inner, starts.size * inner
@@ -218,7 +220,7 @@ def resample_widened(
         for o in range(outer):
             _sum_rows(flat, o * width, starts, counts, weights, inner, ends, o * turned_width)
         return
-    # Rows are transposed, so that a vector contains one value of each.
+    # Rows are transposed, so that a vector contains one value of each row.
     sums, table, taps = width * _LANES, pointer(weights.ravel()), weights.shape[1]
     for first in range(0, outer, _LANES):
         rows = min(outer - first, _LANES)
@@ -232,7 +234,7 @@ def resample_widened(
 
 @kernel
 def resample_neighbours(source: np.ndarray, positions: np.ndarray, weights: np.ndarray, target: np.ndarray) -> None:
-    """Resample as :func:`resample_widened`, but from neighbours: the product of the second one comes first."""
+    """Same as :func:`resample_widened`, for weights from :func:`neighbour_taps`: a sum begins with the product of the second neighbour."""
     taps = positions.shape[1]
     for o in range(source.shape[0]):
         for i in range(len(positions)):
@@ -253,7 +255,7 @@ def resample_four(
     column_weights: np.ndarray,
     target: np.ndarray,
 ) -> None:
-    """Resample from four neighbours at once, with products of both axes' weights: source (H, W, C) to target (h, w, C)."""
+    """Resample both axes at once, from four neighbours with products of both axes' weights: source (H, W, C) to target (h, w, C)."""
     for y in range(len(rows)):
         for x in range(len(columns)):
             w = row_weights[y, 0] * column_weights[x, 0], row_weights[y, 0] * column_weights[x, 1]
@@ -272,8 +274,9 @@ def _taps_of(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np.ndarr
 
 
 def resample_image(source: np.ndarray, target: np.ndarray, cubic: bool, antialias: bool, all_channels: int) -> None:
-    """Resample a contiguous float32 image (H, W, C) to (h, w, C); ``all_channels``: the whole image's number of
-    channels.
+    """Resample a contiguous float32 image (H, W, C) to (h, w, C).
+
+    ``all_channels``: the number of channels of the whole image, of which ``source`` may be a part.
     """
     height, width, channels = source.shape
     h, w = target.shape[:2]
@@ -303,7 +306,7 @@ def interpolate_between_corners(source: np.ndarray, target: np.ndarray) -> None:
 
 
 def _corner_taps(size: int, outputs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of the two neighbours, and their weights, with corners aligned."""
+    """Return the positions and the weights of the two neighbours of each output, with corners aligned."""
     scale = np.float32((size - 1) / (outputs - 1)) if outputs > 1 else np.float32(0.0)
     places = np.arange(outputs, dtype=np.float32) * (_ONE if size == outputs else scale)
     below = np.minimum(np.floor(places).astype(np.int64), size - 1)
@@ -318,7 +321,7 @@ def _interpolate(
     columns: tuple[np.ndarray, np.ndarray],
     all_channels: int,
 ) -> None:
-    """Interpolate between two neighbours along each axis."""
+    """Interpolate between two neighbours along each axis; ``rows``, ``columns``: their positions and weights."""
     height, _, channels = source.shape
     h, w = target.shape[:2]
     # Small images, and those with three channels, are interpolated along both axes in one step.

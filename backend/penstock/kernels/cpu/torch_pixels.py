@@ -1,7 +1,7 @@
-"""Resampling of uint8 images as PyTorch resamples their values, which are float32, without antialiasing.
+"""Resampling of uint8 images after conversion of their pixels to float32 values, as in PyTorch, without antialiasing.
 
 The float image is never in memory as a whole: for each row that is needed, values are computed and resampled along the row, once;
-an output row is computed from two or four such rows. Sums are those of ``kernels/cpu/torch_floats.py``, in the same order.
+an output row is computed from two or four such rows. Sums have the same order as in ``kernels/cpu/torch_floats.py``.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ LEAST = LANES
 """The minimum width of images, before and after resampling."""
 _NO_PLANES, _NO_PIXELS = np.empty((0, 0, 0), np.float32), np.empty((0, 0, 0), np.uint8)
 _AS_THEY_ARE = np.array([[1, 0, 1, 0]] * 3, np.float32)
-# The number of values after which the factors repeat: those of ``LANES`` pixels of three channels.
+# The number of values after which factors repeat: the values of ``LANES`` pixels of three channels.
 _PERIOD = 3 * LANES
-# The number of values with which a pixel is loaded and stored, one more than it has.
+# The number of values that are loaded and stored for a pixel: one more than it has.
 _PIXEL = 4
-# Adding this number and subtracting it again rounds to an integer, as larger numbers have no fraction in single precision.
+# Adding this number and subtracting it again rounds to an integer, because from this number on, float32 has no fractions.
 _ROUNDER = np.float32(1 << 23)
 
 
@@ -33,7 +33,7 @@ def _compute_values(
     """Compute the values of a row of ``size`` bytes, in the order of the bytes."""
     x = 0
     while x < size:
-        # The last vectors overlap the previous ones.
+        # The last vectors overlap the previous ones, so that all vectors have the same size.
         x = min(x, size - _PERIOD)
         for k in range(0, _PERIOD, LANES):
             values = load(pixels, start + x + k, LANES) * load(spread, k, LANES)
@@ -47,7 +47,7 @@ def _compute_values(
 def _take_neighbours(
     line: types.CPointer, columns: types.CPointer, width: int, held: types.CPointer, place: int, stride: int
 ) -> None:
-    """Copy the two neighbours of each column, to two rows ``stride`` apart."""
+    """Copy the two neighbours of each column: the first ones to a row at ``place``, the second ones to a row ``stride`` further on."""
     for x in range(width):
         store(held, place, load(line, at(columns, 2 * x), _PIXEL))
         store(held, place + stride, load(line, at(columns, 2 * x + 1), _PIXEL))
@@ -64,7 +64,7 @@ def _sum_neighbours(
     held: types.CPointer,
     place: int,
 ) -> None:
-    """Compute the sum of each column's two or four neighbours; the product of the second one comes first."""
+    """Compute the weighted sum of each column's two or four neighbours; it begins with the product of the second neighbour."""
     for first in range(0, width * taps, taps):
         total = load(line, at(columns, first + 1), _PIXEL) * at(weights, first + 1)
         total = fused(load(line, at(columns, first), _PIXEL), at(weights, first), total)
@@ -85,7 +85,7 @@ def _mix_at_once(
     weights: types.CPointer,
     line: types.CPointer,
 ) -> None:
-    """Interpolate between the neighbours in two rows, at ``first`` and ``second``, by products of both axes' weights."""
+    """Interpolate between the neighbours in the rows at ``first`` and ``second``, with products of both axes' weights."""
     for x in range(0, stride, LANES):
         left, right = load(weights, x, LANES), load(weights, stride + x, LANES)
         total = load(held, first + stride + x, LANES) * (right * above)
@@ -97,7 +97,7 @@ def _mix_at_once(
 
 @inner
 def _mix(held: types.CPointer, places: np.ndarray, weights: np.ndarray, stride: int, line: types.CPointer) -> None:
-    """Combine two or four rows, at ``places``, into one."""
+    """Compute the weighted sum of the two or four rows at ``places``."""
     for x in range(0, stride, LANES):
         total = load(held, places[1] + x, LANES) * weights[1]
         total = fused(load(held, places[0] + x, LANES), weights[0], total)
@@ -110,7 +110,7 @@ def _mix(held: types.CPointer, places: np.ndarray, weights: np.ndarray, stride: 
 def _store_planes(
     line: types.CPointer, width: int, target: types.CPointer, place: int, stride: int, past_cache: bool
 ) -> None:
-    """Store a row of pixels as rows of three planes, which are ``stride`` apart."""
+    """Store a row of pixels as one row in each of three planes, which are ``stride`` elements apart."""
     x = 0
     while x < width:
         x = min(x, width - LANES)
@@ -123,7 +123,7 @@ def _store_planes(
 
 @inner
 def _store_rounded(line: types.CPointer, size: int, target: types.CPointer, place: int) -> None:
-    """Store a row of numbers, rounded half to even, as bytes."""
+    """Store a row of ``size`` numbers as bytes, rounded half to even."""
     x = 0
     while x < size:
         x = min(x, size - LANES)
@@ -145,8 +145,9 @@ def _prepare_rows(
     held: np.ndarray,
     known: np.ndarray,
 ) -> None:
-    """Fill ``held`` with the values of each wanted row, row ``r`` at ``r % len(held)``; ``known``: the numbers of the rows it already
-    holds.
+    """Compute and resample along the row the values of each row in ``wanted``, except those that ``held`` contains already.
+
+    Row ``r`` is stored in ``held[r % len(held)]``; ``known`` are the numbers of the rows in ``held``.
     """
     width = 3 * image.shape[1]
     taps, stride, places = columns.shape[1], held.shape[1] // (2 if at_once else 1), pointer(columns.reshape(-1))
@@ -187,15 +188,15 @@ def _resample(
 
     Args:
         image: uint8 of shape (H, W, 3), contiguous, at least ``LEAST`` wide.
-        factors: the factors from which values are computed, none of them rounded to bfloat16; see
+        factors: the factors with which values are computed; none of these may be rounded to bfloat16. See
             ``_normalizing.factors_of``.
         rows, row_weights, columns, weights: the neighbours of each row and column, and their weights.
-        at_once: whether four neighbours are summed at once, by products of weights, instead of along one axis after the other.
-        planes: float32 of shape (3, h, w), contiguous, or of (0, 0, 0).
-        pixels: uint8 of shape (h, w, 3), contiguous, or of (0, 0, 0).
+        at_once: whether four neighbours are summed at once, with products of weights, instead of along one axis after the other.
+        planes: filled with the results; float32 of shape (3, h, w), contiguous; or empty, of shape (0, 0, 0).
+        pixels: filled with rounded results; uint8 of shape (h, w, 3), contiguous; or empty, of shape (0, 0, 0).
     """
     taps, width, size = rows.shape[1], len(columns), 3 * len(columns)
-    # Vectors may extend beyond the ends of rows.
+    # Rows are padded, because vectors may extend beyond their ends.
     stride = (size + LANES) // LANES * LANES
     held = np.zeros((taps, stride * (2 if at_once else 1)), np.float32)
     known = np.full(taps, -1, np.int64)
@@ -231,12 +232,12 @@ def _resample(
 
 
 def resample_to_planes(image: np.ndarray, factors: np.ndarray, cubic: bool, planes: np.ndarray) -> None:
-    """Resample the values of an image (H, W, 3), contiguous, to float32 (3, h, w), contiguous."""
+    """Resample the values of an image (H, W, 3) to planes (3, h, w) of float32; both arrays are contiguous."""
     rows, columns = (neighbour_taps(*extents, cubic) for extents in zip(image.shape[:2], planes.shape[1:]))
     _resample(image, factors, *rows, *columns, not cubic, planes, _NO_PIXELS)
 
 
 def resample_rounded(image: np.ndarray, cubic: bool, pixels: np.ndarray) -> None:
-    """Resample an image (H, W, 3), contiguous, as float32, and round the results to uint8 (h, w, 3), contiguous."""
+    """Resample an image (H, W, 3) in float32, and round the results to uint8 (h, w, 3); both arrays are contiguous."""
     rows, columns = (neighbour_taps(*extents, cubic) for extents in zip(image.shape[:2], pixels.shape[:2]))
     _resample(image, _AS_THEY_ARE, *rows, *columns, not cubic, _NO_PLANES, pixels)

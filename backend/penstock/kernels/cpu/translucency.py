@@ -1,4 +1,4 @@
-"""Multiplication of channels by alpha, and the inverse, in Pillow's arithmetic (`Convert.c`)."""
+"""Multiplication of channels by alpha, and division by it, with Pillow's arithmetic (`Convert.c`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.kernels.cpu.options import kernel
 
 @kernel
 def _premultiply(pixels: np.ndarray, result: np.ndarray) -> None:
-    """Multiply the channels of pixels (n, C) by the last one, their alpha."""
+    """Multiply the channels of pixels (n, C) by the last channel, alpha."""
     last = pixels.shape[1] - 1
     for i in range(len(pixels)):
         alpha = np.uint32(pixels[i, last])
@@ -30,12 +30,12 @@ def _unmultiply(pixels: np.ndarray) -> None:
 
 
 def premultiplied(image: np.ndarray) -> np.ndarray:
-    """Return a uint8 image (H, W, C) with all channels multiplied by the last one, its alpha."""
+    """Return a uint8 image (H, W, C) with its channels multiplied by the last channel, alpha."""
     result = np.empty(image.shape, np.uint8)
     _premultiply(image.reshape(-1, image.shape[2]), result.reshape(-1, image.shape[2]))
     return result
 
 
 def unmultiply(image: np.ndarray) -> None:
-    """Divide the channels of a contiguous image by the last one, its alpha."""
+    """Divide the channels of a contiguous image by the last channel, alpha, in place."""
     _unmultiply(image.reshape(-1, image.shape[2]))

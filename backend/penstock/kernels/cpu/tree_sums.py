@@ -1,7 +1,7 @@
 """Sums along dimensions on the CPU, in single precision and in DALI's order, so that they are equal to DALI's bit for bit.
 
-Elements are summed one after the other in groups of at most 32, and the sums of groups pairwise: each half of the elements, and then
-both halves. If several dimensions are summed, the last ones come first.
+Elements are summed one after the other in groups of at most 32; the sums of groups are added pairwise, that is, the sum of a range is the
+sum of its first half plus that of its second half. If several dimensions are summed, the last ones come first.
 """
 
 from __future__ import annotations
@@ -19,24 +19,26 @@ from penstock.kernels.cpu.parts import elements_at
 from penstock.kernels.cpu.simd import load, store, store_transposed, zeros
 
 _GROUP = 32
-# Integers up to this number are exact in single precision.
+# All integers up to this number are exact in single precision.
 _EXACT = 1 << 24
-# The largest number of adjacent elements whose sums stay in registers.
+# The maximum number of elements of a row whose sums stay in registers.
 _LANES = 4
 _SUM, _SQUARES, _DEVIATIONS = range(3)
-# The number of groups of numbers that are summed side by side, and the minimum number of numbers for which that pays off.
+# The number of groups that are summed side by side if rows have one element, and the minimum number of elements for which that pays off.
 _GROUPS_ABREAST, _MIN_NUMBERS_IN_LANES = 16, 1024
 # The minimum number of exact sums that are computed side by side.
 _ABREAST = 64
-# The number of rows of up to _LANES elements that are summed side by side; groups of squares have few rows.
+# The number of rows of up to _LANES elements that are summed side by side: of values, and of squares, whose groups have fewer rows.
 _ROWS_ABREAST, _ROWS_OF_SQUARES_ABREAST = 64, 16
-# The largest number of bytes whose sum always fits into 16 bits.
+# The maximum number of bytes whose sum always fits into 16 bits.
 _NARROW_ROWS = 256
 
 
 @kernel
 def _split(count: int, group: int) -> np.ndarray:
-    """Return the sizes of the groups, in order; their number is a power of two, and some may be empty."""
+    """Split ``count`` elements into groups of at most ``group``; return the groups' sizes. Their number is a power of two, and some may be
+    empty.
+    """
     sizes = np.array([count])
     while sizes.max() > group:
         halves = np.empty(2 * sizes.size, np.int64)
@@ -49,7 +51,7 @@ def _split(count: int, group: int) -> np.ndarray:
 
 @kernel
 def _join(sums: np.ndarray, inner: int, target: np.ndarray) -> None:
-    """Add adjacent groups until one is left: sums (groups, lanes) to target (inner)."""
+    """Add the sums of adjacent groups until one is left: sums (groups, lanes) to target (inner)."""
     count = sums.shape[0]
     while count > 1:
         count >>= 1
@@ -61,7 +63,7 @@ def _join(sums: np.ndarray, inner: int, target: np.ndarray) -> None:
 
 @inner
 def _term(value: np.number, terms: int, centre: np.float32) -> np.float32:
-    """Return the term that an element adds to the sum."""
+    """Return the term that an element contributes to the sum: its value, its square, or its squared distance from ``centre``."""
     if terms == _SUM:
         return np.float32(value)
     if terms == _SQUARES:
@@ -91,7 +93,7 @@ def _sum_rows(source: np.ndarray, first: int, count: int, terms: int, centres: n
 def _sum_groups(
     source: np.ndarray, sizes: np.ndarray, terms: int, centres: np.ndarray, sums: np.ndarray, begin: int, first: int
 ) -> None:
-    """Compute the sums of groups from number ``begin`` on, which begins at row ``first``."""
+    """Compute the sums of groups from group ``begin`` on; that group begins at row ``first``."""
     for g in range(begin, sizes.size):
         _sum_rows(source, first, sizes[g], terms, centres, sums[g])
         first += sizes[g]
@@ -107,7 +109,9 @@ def _sum_groups_of_numbers(
     begin: int,
     first: int,
 ) -> None:
-    """Same as :func:`_sum_groups`, for rows of one element: four groups at a time, as each addition waits for the previous one."""
+    """Same as :func:`_sum_groups`, for rows of one element: four groups at a time, because within a group each addition has to wait for the
+    previous one.
+    """
     p0, g = first, begin
     while g + 4 <= sizes.size:
         p1 = p0 + sizes[g]
@@ -137,9 +141,10 @@ def _sum_groups_of_numbers(
 def _sum_groups_in_lanes(
     source: np.ndarray, sizes: np.ndarray, squares: bool, centre: np.float32, sums: np.ndarray
 ) -> tuple[int, int]:
-    """Same as :func:`_sum_groups_of_numbers`, with a group in each lane of a vector; return the numbers of groups and of elements summed.
+    """Same as :func:`_sum_groups_of_numbers`, with a group in each lane of a vector; return the number of groups and the number of elements
+    that were summed.
 
-    The last groups are not summed, as vectors would be read beyond them.
+    The last groups are not summed, because vectors would extend beyond the end of the elements.
     """
     firsts, block = np.empty(_GROUPS_ABREAST, np.int64), np.empty(_GROUPS_ABREAST * _GROUPS_ABREAST, np.float32)
     first, g, abreast = 0, 0, np.empty(_GROUPS_ABREAST, np.float32)
@@ -178,10 +183,10 @@ def _sum_groups_in_lanes(
 def _sum_groups_of_pixels(
     source: np.ndarray, inner: int, sizes: np.ndarray, squares: bool, centres: np.ndarray, sums: np.ndarray
 ) -> tuple[int, int]:
-    """Same as :func:`_sum_groups_of_numbers`, for rows of two to ``_LANES`` elements; return the numbers of groups and of
-    rows summed.
+    """Same as :func:`_sum_groups_of_numbers`, for rows of two to ``_LANES`` elements; return the number of groups and the number of
+    rows that were summed.
 
-    The last groups are not summed, as vectors would be read beyond them.
+    The last groups are not summed, because vectors would extend beyond the end of the elements.
     """
     p0, g, flat = 0, 0, sums.reshape(-1)
     centre = load(centres, 0, _LANES)
@@ -222,7 +227,7 @@ def _sum_groups_of_pixels(
 
 @kernel
 def _tree_sums(source: np.ndarray, group: int, terms: int, centres: np.ndarray, target: np.ndarray) -> None:
-    """Sum source (outer, count, inner) to target (outer, inner), pairwise."""
+    """Sum source (outer, count, inner) to target (outer, inner), in groups of at most ``group`` and pairwise."""
     outer, count, inner = source.shape
     sizes = _split(count, group)
     sums = np.empty((sizes.size, max(inner, _LANES)), np.float32)
@@ -243,7 +248,7 @@ def _tree_sums(source: np.ndarray, group: int, terms: int, centres: np.ndarray, 
 
 @kernel
 def _tree_sums_of_pixels(source: np.ndarray, group: int, terms: int, centres: np.ndarray, target: np.ndarray) -> None:
-    """Same as :func:`_tree_sums`, for bytes, integers of 16 bits or float32, with an inner extent of two to ``_LANES``."""
+    """Same as :func:`_tree_sums`, for integers of 8 or 16 bits or float32, with an inner extent of two to ``_LANES``."""
     outer, count, inner = source.shape
     sizes = _split(count, group)
     sums, own = np.empty((sizes.size, _LANES), np.float32), np.zeros(_LANES, np.float32)
@@ -256,7 +261,7 @@ def _tree_sums_of_pixels(source: np.ndarray, group: int, terms: int, centres: np
 
 @kernel
 def _tree_sums_of_numbers(source: np.ndarray, group: int, terms: int, centres: np.ndarray, target: np.ndarray) -> None:
-    """Same as :func:`_tree_sums`, for bytes, integers of 16 bits or float32, with an inner extent of one."""
+    """Same as :func:`_tree_sums`, for integers of 8 or 16 bits or float32, with an inner extent of one."""
     outer, count, _ = source.shape
     sizes = _split(count, group)
     sums = np.empty((sizes.size, 1), np.float32)
@@ -268,7 +273,7 @@ def _tree_sums_of_numbers(source: np.ndarray, group: int, terms: int, centres: n
 
 
 class _Run(NamedTuple):
-    """Adjacent dimensions that are either all summed or all kept."""
+    """Adjacent dimensions, of which either all are summed or none."""
 
     is_summed: bool
     extent: int
@@ -277,12 +282,13 @@ class _Run(NamedTuple):
 def tree_sums(
     data: np.ndarray, axes: tuple[int, ...], square: bool = False, centre: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the sums along ``axes``, at least one, of the elements, of their squares, or of squared distances from
-    ``centre``.
+    """Return the sums along ``axes`` of the elements, of their squares, or of their squared distances from ``centre``.
 
     Args:
         data: integers or float32.
-        centre: float32, of one element or with extent 1 along ``axes``; distances from it are squared.
+        axes: the numbers of the dimensions to sum; at least one.
+        square: whether to sum squares.
+        centre: float32, with one element or with extent 1 along ``axes``; if given, squared distances from it are summed.
 
     Returns:
         float32, without the dimensions of ``axes``.
@@ -340,7 +346,7 @@ def _square_or_value(value: np.number, squares: bool) -> np.int32:
 
 @inner
 def _sum_numbers_exactly(values: np.ndarray, first: int, sizes: np.ndarray, squares: bool, sums: np.ndarray) -> None:
-    """Compute the sums of consecutive groups from element ``first`` on."""
+    """Compute the sums of consecutive groups of ``sizes`` elements, from element ``first`` on."""
     for g in range(sizes.size):
         part, sum_ = values[first : first + sizes[g]], np.int32(0)
         if squares:
@@ -357,10 +363,11 @@ def _sum_numbers_exactly(values: np.ndarray, first: int, sizes: np.ndarray, squa
 def _sum_columns_exactly(
     values: np.ndarray, first: int, inner: int, sizes: np.ndarray, squares: bool, partial: np.ndarray, sums: np.ndarray
 ) -> None:
-    """Compute the sums of groups of rows of ``inner`` elements, from element ``first`` on.
+    """Compute the sums of consecutive groups of rows of ``inner`` elements, from element ``first`` on.
 
     Args:
-        partial: memory for sums of whole rows that are computed side by side; its type can hold sums of ``_NARROW_ROWS`` elements.
+        partial: scratch memory for the sums of several rows that are added side by side; its type can hold sums of ``_NARROW_ROWS``
+            elements.
     """
     step = partial.size
     totals, place = np.empty(step, np.int32), first
@@ -399,12 +406,12 @@ def _sum_exactly(
     like_partial: np.generic,
     target: np.ndarray,
 ) -> None:
-    """Sum samples (outer, count, inner) to (outer, inner), where the sums of groups are exact in single precision.
+    """Sum samples (outer, count, inner) to (outer, inner), if the sums of groups are exact in single precision.
 
     Args:
-        samples: int64 with a row for each sample: its address, these three extents, and where its sums begin in ``target``.
-        begin, end: the samples to compute.
-        group: the largest number of rows whose sum is always exact.
+        samples: int64 with a row for each sample: its address, these three extents, and the position in ``target`` at which its sums begin.
+        begin, end: the range of samples to compute.
+        group: the maximum number of rows whose sum is always exact.
         like: a value of the elements' type.
         like_partial: a value of a type that holds the sum of ``_NARROW_ROWS`` elements, or of their squares.
     """
@@ -430,12 +437,12 @@ def are_sums_exact(dtype: np.dtype, square: bool) -> bool:
 
 
 def exact_sums(samples: np.ndarray, begin: int, end: int, dtype: np.dtype, square: bool, target: np.ndarray) -> None:
-    """Compute the sums of :func:`tree_sums` of integers, in groups small enough for their sums to be exact in any order.
+    """Compute :func:`tree_sums` of integers, in groups so small that their sums are exact in any order.
 
     Args:
-        samples: int64 of shape (samples, 5): the address of contiguous elements, the extents before, along and after the
-            dimensions that are summed, and where the sums begin in ``target``.
-        begin, end: the samples to compute.
+        samples: int64 of shape (samples, 5): the address of a sample's contiguous elements; the number of elements in the dimensions
+            before, along and after those that are summed; and the position in ``target`` at which its sums begin.
+        begin, end: the range of samples to compute.
         dtype: the elements' type, for which sums are exact.
         square: whether the elements' squares are summed.
         target: filled; float32.
@@ -446,11 +453,11 @@ def exact_sums(samples: np.ndarray, begin: int, end: int, dtype: np.dtype, squar
 
 
 def sums_of_narrow_integers(data: np.ndarray, volumes: tuple[int, int], square: bool) -> np.ndarray | None:
-    """Return the sums of an array by :func:`exact_sums`, float32 of the shape ``volumes``; None if they are not exact.
+    """Return the sums of an array, computed by :func:`exact_sums`, as float32 of the shape ``volumes``; None if sums are not exact.
 
     Args:
         data: contiguous.
-        volumes: the number of elements of the dimensions before and after those that are summed.
+        volumes: the number of elements in the dimensions before and in those after the dimensions that are summed.
         square: whether the elements' squares are summed.
     """
     outer, inner = volumes

@@ -1,6 +1,6 @@
 """The types of SIMD vectors in kernels, and their arithmetic; see :mod:`penstock.kernels.cpu.simd` and `simd_integers`.
 
-Imported only when a kernel that uses them is compiled: the classes are subclasses of numba's types, and importing numba is slow.
+This module is imported only when a kernel with vectors is compiled: the types are subclasses of numba's, and importing numba is slow.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from numba.extending import lower_builtin, models, register_model, type_callable
 from penstock.kernels.cpu import llvm_types as llvm
 
 _LANES = 8
-"""The number of lanes of int32 that AVX2's instructions read and write."""
+"""The number of lanes of int32 in a register of AVX2."""
 
 
 class FloatVector(types.Type):
-    """A vector of ``lanes`` float32 or float64 numbers; vectors and numbers of one type are added, subtracted, multiplied and
-    divided as in Python."""
+    """A vector of ``lanes`` float32 or float64 numbers. Python's ``+``, ``-``, ``*`` and ``/`` apply to vectors and numbers of the same
+    type."""
 
     def __init__(self, lanes: int, element: types.Float = types.float32) -> None:
         self.lanes = lanes
@@ -45,7 +45,7 @@ class _FloatVectorModel(models.PrimitiveModel):
 
 
 def _define_arithmetic_of_floats(function: Callable[[object, object], object], instruction: str) -> None:
-    """Define arithmetic with numba's typing and lowering, as its own operators: an overload would be compiled again at each use."""
+    """Define an operator of vectors by typing and lowering, as numba defines its own: an overload would be compiled again at each use."""
 
     @type_callable(function)
     def _typed(_context: TypingContext) -> Callable[[types.Type, types.Type], types.Type | None]:
@@ -81,8 +81,8 @@ class IntVector(types.Type):
 
     Vectors and numbers support Python's arithmetic, shift and bitwise operators, but wrap around on overflow.
 
-    Vectors of 32-bit integers are stored in parts of the size of AVX2's registers: LLVM would put whole vectors into registers
-    of 512 bits if there are any, and join and split them around each AVX2 instruction.
+    Vectors of 32-bit integers are stored in parts of the size of AVX2's registers: on machines with registers of 512 bits, LLVM would
+    otherwise put whole vectors into these, and join and split them around each AVX2 instruction.
     """
 
     def __init__(self, lanes: int, bits: int) -> None:
@@ -112,7 +112,7 @@ class _IntVectorModel(models.PrimitiveModel):
 
 
 def _define_arithmetic_of_integers(function: Callable[[object, object], object], instruction: str) -> None:
-    """Define arithmetic with numba's typing and lowering, as its own operators: an overload would be compiled again at each use."""
+    """Same as :func:`_define_arithmetic_of_floats`, for :class:`IntVector`."""
 
     @type_callable(function)
     def _typed(_context: TypingContext) -> Callable[[types.Type, types.Type], types.Type | None]:

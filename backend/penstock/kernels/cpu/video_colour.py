@@ -12,7 +12,7 @@ _LUMA_SCALE, _LUMA_BASE, _CHROMA_SCALE = np.float32(255 / 219), np.float32(16), 
 _TO_STUDIO, _CHROMA_TO_STUDIO = np.float32(219 / 255), np.float32(224 / 255)
 # The coefficients of ITU-R BT.601.
 _V_TO_R, _U_TO_G, _V_TO_G, _U_TO_B = np.float32(1.402), np.float32(-0.344136), np.float32(-0.714136), np.float32(1.772)
-# Adding and subtracting this number rounds small numbers to integers, halves to even.
+# Adding this number and subtracting it again rounds small numbers to integers, halves to even.
 _ROUNDER = np.float32(3 << 22)
 _LANES = 64
 _LOWEST, _HIGHEST = np.float32(0), np.float32(255)
@@ -27,13 +27,13 @@ def _level(value: np.float32) -> np.uint8:
 def _upsampled(
     plane: np.ndarray, row: int, unit: np.float32, scale: np.float32, line: np.ndarray, output: np.ndarray
 ) -> None:
-    """Upsample one row of a chroma plane in both directions: each chroma sample lies in the middle between two pixels.
+    """Compute one row of a chroma plane upsampled in both directions; in each direction, a sample lies in the middle between two pixels.
 
     Args:
         plane: an array of shape (H / 2, W / 2).
-        row: the row of the upsampled plane.
-        unit: the unit of the plane's values, on a scale from 0 to 255.
-        scale: the factor by which values are scaled about their middle.
+        row: the number of the row of the upsampled plane.
+        unit: the factor that maps the plane's values to the scale from 0 to 255.
+        scale: the factor by which differences from the middle value are multiplied.
         line: float32 of shape (W / 2,): scratch memory.
         output: filled; float32 of shape (W,).
     """
@@ -54,7 +54,7 @@ def _upsampled(
 
 @kernel
 def _join(colours: np.ndarray, pixels: np.ndarray, first: int) -> None:
-    """Write a row of pixels, from pixel ``first`` on; ``colours`` holds all reds, then all greens, then all blues."""
+    """Interleave ``colours``, which holds all reds, then all greens, then all blues, to a row of pixels from pixel ``first`` on."""
     width = len(colours) // 3
     whole = width - width % _LANES
     for x in range(0, whole, _LANES):
@@ -68,13 +68,13 @@ def _join(colours: np.ndarray, pixels: np.ndarray, first: int) -> None:
 def planes_to_rgb(
     luma: np.ndarray, u: np.ndarray, v: np.ndarray, unit: np.float32, full_range: bool, output: np.ndarray
 ) -> None:
-    """Convert a frame of YCbCr 4:2:0, by BT.601 and with bilinear chroma, in float32.
+    """Convert a frame of YCbCr 4:2:0 to RGB by BT.601, with bilinear upsampling of chroma, in float32.
 
     Args:
         luma: uint8 or uint16 of shape (H, W), with even sides.
         u, v: arrays of shape (H / 2, W / 2).
-        unit: the unit of the values, on a scale from 0 to 255: 1 for 8 bits, 1/4 for 10.
-        full_range: whether values are from 0 to 255, instead of 16 to 235 (chroma: 240).
+        unit: the factor that maps values to the scale from 0 to 255: 1 for 8 bits, 1/4 for 10 bits.
+        full_range: whether the range of values is 0 to 255 on that scale, instead of 16 to 235 (chroma: 16 to 240).
         output: filled; uint8 of shape (H, W, 3), contiguous.
     """
     height, width = luma.shape
@@ -117,7 +117,7 @@ def luma_to_grey(luma: np.ndarray, unit: np.float32, full_range: bool, output: n
 def planes_to_ycbcr(
     luma: np.ndarray, u: np.ndarray, v: np.ndarray, unit: np.float32, full_range: bool, output: np.ndarray
 ) -> None:
-    """Convert a frame of YCbCr 4:2:0 to pixels of YCbCr in studio range, with bilinear chroma.
+    """Convert a frame of YCbCr 4:2:0 to pixels of YCbCr in studio range, with bilinear upsampling of chroma.
 
     Args:
         luma, u, v, unit, full_range: as for :func:`planes_to_rgb`.

@@ -15,20 +15,20 @@ from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
 from penstock.kernels.cpu.parts import MAPPED_REGION, PARTS, address_of, elements_at, record_at
 from penstock.kernels.cpu.simd import load, rounded, store
 
-# Positions up to this, advanced across a tile by addition, are exact to half a pixel.
+# Positions up to this, advanced across a tile by repeated addition, have an error of less than half a pixel.
 _MAX_ADVANCED = 1 << 15
 
-# The input position is computed exactly at the start of each tile of this many pixels, and advanced by addition within it, as in
-# DALI.
+# As in DALI, the input position is computed from the matrix at the start of each tile of this many pixels of a row; within the tile, it
+# is advanced by addition.
 TILE = 256
 
 
 @inner
 def _start_2d(m: np.ndarray, x: int, y: int) -> tuple[np.float32, np.float32]:
-    """Return input coordinates of the centre of output pixel (x, y)."""
+    """Return the input coordinates of the centre of output pixel (x, y)."""
     half = np.float32(0.5)
     cx, cy = np.float32(x) + half, np.float32(y) + half
-    # In a tie, the order of additions decides which neighbour is nearest; this is DALI's order.
+    # The order of additions affects rounding, and so which neighbour is nearest in a tie; this is DALI's order.
     return (m[0, 2] + m[0, 0] * cx) + m[0, 1] * cy, (m[1, 2] + m[1, 0] * cx) + m[1, 1] * cy
 
 
@@ -75,7 +75,7 @@ def _between(
 
 
 def rounds_vectors(like: Any) -> bool:
-    """Return whether vectors can be rounded to the type of ``like``, which must not be a wide integer. For use in kernels."""
+    """Return whether vectors can be rounded to the type of ``like``: not if it is an integer of more than 16 bits. For use in kernels."""
     raise TypeError("this function can only be called in numba kernels")
 
 
@@ -96,7 +96,9 @@ def blended(
     fy: np.float32,
     like: np.generic,
 ) -> Any:
-    """Return :func:`_between` of four channels at once: of the pixel at ``first`` and those ``right`` and ``below`` further on."""
+    """Same as :func:`_between`, for four channels at once; the neighbours are the pixel at ``first`` and the pixels ``right``, ``below``,
+    and both further on.
+    """
     rest = np.float32(1) - fx
     top = load(pixels, first, 4) * rest + load(pixels, first + right, 4) * fx
     low = load(pixels, first + below, 4) * rest + load(pixels, first + right + below, 4) * fx
@@ -105,8 +107,8 @@ def blended(
 
 @inner
 def _steps_inside(position: np.float32, step: np.float32, end: np.float32) -> np.int64:
-    """Return how often a position can be advanced, at most ``TILE`` times, so that it surely stays between 0 and ``end``, exclusive."""
-    # Half a pixel is left for rounding errors of the steps.
+    """Return how often a position can be advanced, at most ``TILE`` times, so that it certainly stays between 0 and ``end``, exclusive."""
+    # Half a pixel is reserved for the rounding errors of the steps.
     rest = (end - position if step > 0 else position) - np.float32(0.5)
     return np.int64(min(max(rest, np.float32(0)) / max(abs(step), np.float32(1e-6)), np.float32(TILE)))
 
@@ -125,11 +127,12 @@ def _linear_2d(
     """Compute a part of the output, which begins at ``first_row`` and ``first_column``, a multiple of ``TILE``."""
     height, width, channels = source.shape
     half, zero = np.float32(0.5), np.float32(0)
-    # Flat, with unsigned indices: for signed ones, numba would handle negative values.
+    # Arrays are flat, and indices are unsigned, so that numba generates no code for negative ones.
     pixels, out = source.reshape(-1), target.reshape(-1)
     stride, row, four = np.uint64(channels), np.uint64(channels * width), np.uint64(4)
     place, step_x, step_y = np.uint64(0), m[0, 0], m[1, 0]
-    # Lanes beyond the channels belong to the next pixel, which is written afterwards; so it must exist in both input and output.
+    # A vector has four lanes. Lanes beyond the channels overwrite the next pixel, which is computed afterwards; so there must be a next
+    # pixel in both input and output.
     in_vectors, blank = rounds_vectors(like) and 1 < channels <= 4, converted(fill, like)
     end_x, end_y = np.float32(min(width - 2, _MAX_ADVANCED)), np.float32(min(height - 1, _MAX_ADVANCED))
     for y in range(target.shape[0]):
@@ -164,7 +167,7 @@ def _linear_2d(
             x1, y1 = x0 + 1, y0 + 1
             is_inside = x0 >= 0 and x1 < width and y0 >= 0 and y1 < height
             if has_fill and not is_inside:
-                # If the position is not finite, the result is NaN.
+                # If the position is not finite, `fx` or `fy` is NaN, and so is the result.
                 is_beyond = left < -1 or upper < -1 or left >= width or upper >= height
                 if is_beyond and fx >= zero and fy >= zero:
                     for _ in range(stride):
@@ -280,7 +283,7 @@ WARP = np.dtype(
 
 @kernel
 def _covered(record: np.ndarray, region: np.ndarray) -> None:
-    """Extend a part to the left to the beginning of a tile, where the computation of rows begins."""
+    """Extend ``region``, a part of the output, to the left up to the start of a tile, because rows are computed from there."""
     window = record_at(region)
     column = window.anchor[1] % TILE
     window.anchor[1] -= column
@@ -290,7 +293,7 @@ def _covered(record: np.ndarray, region: np.ndarray) -> None:
 
 @kernel
 def _read(record: np.ndarray, region: np.ndarray) -> None:
-    """Mark the whole input as read: any part of the output may depend on it."""
+    """Replace ``region`` by the whole input, because any part of the output may depend on all of it."""
     work, window = record_at(record), record_at(region)
     for axis in range(3):
         window.anchor[axis], window.extents[axis] = 0, work.shape_in[axis]
@@ -319,7 +322,7 @@ def _warp_part(
 
 
 class WarpKernels(NamedTuple):
-    """The addresses of kernels that the core calls for ``WARP`` records."""
+    """The addresses of kernels that the compiled core calls for ``WARP`` records."""
 
     compute: int
     covers: int
@@ -351,7 +354,7 @@ def warp(
         source: contiguous.
         matrix: maps output to input coordinates: 2x3 (x, y) or 3x4 (x, y, z).
         linear: whether to interpolate; otherwise, the nearest pixel is used.
-        fill: the value outside the source; None: that of the nearest pixel at its border.
+        fill: the value outside the source; None: the value of the nearest pixel of the source.
         target: the output; its dtype determines how results are rounded.
         first_row, first_column: the position in the warped image at which the target begins; the column must be a multiple
             of :data:`TILE`.

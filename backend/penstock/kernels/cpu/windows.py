@@ -1,4 +1,4 @@
-"""Windows of many images, computed in one call."""
+"""Compute the windows of many images in one call."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def fill_crops(
 
     Args:
         shapes: the shapes of the samples, one row each.
-        wanted: the extent in each dimension, truncated; if below 1, or beyond 32 bits, the whole dimension. One row for
-            each sample, or one for all.
+        wanted: the extent in each dimension, which is truncated; if it is then below 1, or does not fit in 32 bits, the whole dimension is
+            used. One row for each sample, or one for all.
         positions: relative positions in each dimension, from 0 to 1. One row for each sample, or one for all.
         rounding: how anchors are rounded: an index of :data:`penstock.kernels.windows.ROUNDINGS`.
-        anchors, extents: filled with the windows.
+        anchors, extents: filled with the starts and the extents of the windows.
 
     Returns:
         The flat index of the first position that is out of range; -1 if there is none.
@@ -57,13 +57,13 @@ def fill_crops(
 
 @inner
 def wanted_extent(extent: float) -> int:
-    """Return the extent without its fraction; 0 if it is negative, or does not fit 32 bits, as infinity and NaN."""
+    """Return the extent without its fraction; 0 if it is negative or does not fit in 32 bits, or if it is NaN."""
     return int(extent) if 0 <= extent < 2**31 else 0
 
 
 @kernel
 def first_outside(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, trims: bool) -> int:
-    """Return the first sample whose window reaches outside of it, or -1; with ``trims``, clip windows instead."""
+    """Return the first sample whose window reaches outside of the sample, or -1 if there is none; with ``trims``, clip windows instead."""
     count, axes = shapes.shape
     for row in range(count):
         for axis in range(axes):
@@ -86,7 +86,7 @@ def _whole(value: float) -> float:
 
 @kernel
 def _part(fraction: float, size: float, in_single: bool) -> float:
-    """Return a fraction of an extent, in single or double precision."""
+    """Return ``fraction`` times an extent, computed in single or double precision."""
     return float(np.float32(fraction) * np.float32(size)) if in_single else fraction * size
 
 
@@ -107,13 +107,13 @@ def fill_boxes(
 
     Args:
         shapes: the shapes of the samples, one row each.
-        axes: the dimensions of the other arguments' columns.
-        starts, ends: one row for each sample, or one for all; a column for each axis, or one for all.
-        relative_starts, relative_ends: whether these are fractions of the samples' extents.
+        axes: the dimensions to which the columns of ``starts`` and ``ends`` belong.
+        starts, ends: one row for each sample, or one for all; one column for each axis, or one for all.
+        relative_starts, relative_ends: whether the starts, or the ends, are fractions of the samples' extents.
         from_start: whether ends are relative to the starts.
-        in_single: whether to compute fractions in single precision, except for boxes given only by fractions, whose ends are
-            computed from the sum of both fractions in double precision.
-        anchors, extents: filled, in these dimensions.
+        in_single: whether to multiply fractions in single precision. If all three flags above are set, ends are nevertheless computed in
+            double precision, from the sum of both fractions.
+        anchors, extents: filled with the starts and the extents of the boxes, in the dimensions ``axes``.
 
     Returns:
         The start and end of the first invalid box, or None.

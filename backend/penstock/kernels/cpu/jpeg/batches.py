@@ -1,13 +1,13 @@
-"""Prepares a batch of baseline JPEGs for decoding on a GPU: reads their headers, and gathers the scans' data.
+"""Prepare a batch of baseline JPEGs for decoding on a GPU: read their headers, and gather the scans' data.
 
 The pinned memory holds one part per image, with these arrays, each aligned:
 
 - the code tables as in the file, two for DC coefficients and two for AC (``CODE_TABLES`` of ``CODES`` bytes);
 - the quantizers of three components, uint16, in rows of 64;
-- its chain: ``LINK`` zeros, int32, for each of the thread blocks that decode it;
+- the chain, through which the image's thread blocks pass results on: ``LINK`` int32 for each thread block, initially zero;
 - for each restart interval, the number of its first subsequence and the position of its first byte, both int32; then the
-    same for the end of the last one. An image that turns out to be damaged has no subsequences;
-- the data without stuffing and markers, and ``BEYOND`` bytes after it that a decoder may read.
+    same for the end of the last interval. An image that turns out to be damaged has no subsequences;
+- the data without stuffing and markers, followed by ``BEYOND`` bytes that a decoder may read.
 
 A subsequence is the unit in which one thread begins to decode (:mod:`penstock.kernels.cuda.jpeg_codes`).
 """
@@ -46,19 +46,19 @@ from penstock.kernels.cpu.options import brief, cfunc, inner, kernel
 from penstock.kernels.cpu.parts import bytes_at, elements_at, record_at
 
 SUBSEQUENCE = 23 * 32
-"""The number of bits in a subsequence, with which one thread begins to decode: an odd number of words, so that those of different
-threads lie in different banks of a GPU's shared memory.
+"""The number of bits in a subsequence: an odd number of 32-bit words, so that the subsequences of different threads begin in different
+banks of a GPU's shared memory.
 """
 OWN = 240
-"""The number of subsequences of a thread block, not counting those of the previous block that it repeats."""
+"""The number of subsequences of a thread block, without the last ones of the previous thread block, which it decodes again."""
 
 MAX_BLOCKS = 10
-"""The largest number of blocks in a unit."""
+"""The maximum number of blocks in a unit (MCU)."""
 CODE_TABLES = 4
 LINK = 12
 BEYOND = 256
-"""The number of bytes that may be read beyond the data: a block may begin with the last bit, and has up to 216 bytes; three more
-words are read ahead.
+"""The number of bytes that may be read beyond the data: a block may begin with the last bit and have up to 216 bytes, and three words are
+read ahead.
 """
 
 QUANTIZERS_PLACE = CODE_TABLES * CODES
@@ -69,20 +69,20 @@ _UNUSED = -1
 
 
 class ScanColumns(NamedTuple):
-    """A batch of JPEGs as kernels see it, with a row for each image; see :class:`JpegScans`.
+    """The descriptions of a batch of JPEGs in the form that kernels use, with a row for each image; see :class:`JpegScans`.
 
     Attributes:
-        taken: whether the GPU can decode the image; for others, all other columns are undefined.
+        taken: whether the GPU can decode the image; if not, all other columns are undefined.
         numbers, components, factors: as in :class:`~penstock.kernels.cpu.jpeg.segments.Segments`.
         blocks: the number of blocks of 64 coefficients.
         intervals: the number of restart intervals.
         interval_blocks: the number of blocks in a whole interval.
         unit_blocks: the number of blocks in a unit.
-        parts: the component of each block of a unit, in two bits each.
-        choices: two bits for each component: which DC table it uses, and which AC table.
+        parts: the number of the component of each block of a unit, in two bits per block.
+        choices: two bits per component: the numbers of its DC table and its AC table.
         codes: the code tables.
         begins: the offset in pinned memory at which each image's part begins, and the end of the last part.
-        places: the offsets within that part at which the restart intervals and the data begin.
+        places: the offsets within an image's part at which the restart intervals and the data begin.
         subsequences: an upper bound of the number of subsequences.
     """
 
@@ -107,30 +107,31 @@ def _record(*names: str) -> np.dtype:
 
 
 READING = _record("memory", "memory_words", "files", "sizes", "file_count", "extents", "extent_count", "shares")
-"""Files to read: address and number of words of the memory of :class:`JpegScans`; address of the files' addresses, address of their
-sizes, and their number; address of their expected extents, and the number of these, all or none; the number of shares."""
+"""Files to read. Fields: the address and the number of words of the memory of :class:`JpegScans`; the address of an array of the files'
+addresses, the address of an array of their sizes, and the number of files; the address of an array of the expected extents, and the
+number of these, which is 0 or the number of files; the number of shares into which threads divide the work."""
 GATHERED = _record(
     *("file", "file_bytes", "scan", "part", "part_bytes"),
     *("intervals", "interval_count", "data", "codes", "quantizers", "state"),
 )
-"""An image to gather: address and size of its file, and the offset at which the scan's data begin; address and size of its part of the
-pinned memory; the offset in that part at which restart intervals begin, their number, and the offset at which data begin; addresses of
-its code tables, its quantizers and its state."""
+"""An image to gather. Fields: the address and the size of its file, and the offset at which the scan's data begin; the address and the
+size of its part of the pinned memory; the offset in that part at which restart intervals begin, their number, and the offset at which
+the data begin; the addresses of its code tables, its quantizers and its state."""
 GATHERING = _record("images", "image_count", "shares", "share_count")
-"""Images to gather: address and number of their :data:`GATHERED`; address of the numbers of the first images of all shares, followed by
-the number of images; the number of shares."""
+"""Images to gather. Fields: the address of an array of :data:`GATHERED`, and their number; the address of an array with the number of
+each share's first image, followed by the number of images; the number of shares."""
 
 # The minimum number of files for which another thread pays off.
 _MIN_FILES_PER_THREAD = 16
 _NO_EXTENTS = np.empty((0, 2), np.int64)
-# The number of words of each column of an image, in the order in memory; columns that are not made of words come last.
+# The number of 64-bit words that each column has for an image, in the order in memory; columns with smaller elements come last.
 _NUMBERS, _COMPONENTS, _PLACES, _SINGLE = 7, MAX_COMPONENTS * 4, 2, 8
 _WORDS = _NUMBERS + _COMPONENTS + _PLACES + _SINGLE
 
 
 @kernel
 def columns_of(memory: np.ndarray, count: int) -> ScanColumns:
-    """Return the columns of images in memory, which has as many words as :func:`_words_for` returns."""
+    """Return the columns of images as views of ``memory``, which has as many words as :func:`_words_for` returns."""
     components, places = count * _NUMBERS, count * (_NUMBERS + _COMPONENTS)
     single = places + count * _PLACES
     bytes_left = memory[single + _SINGLE * count + 1 :].view(np.uint8)
@@ -160,10 +161,11 @@ def _words_for(count: int) -> int:
 
 @dataclass(slots=True)
 class JpegScans:
-    """A batch of JPEGs, with all that must be known before they are decoded; :class:`ScansBeingRead` makes it.
+    """The descriptions of a batch of JPEGs that are needed to decode them; :class:`ScansBeingRead` makes them.
 
     Attributes:
-        memory, count: the images' memory, from which :func:`columns_of` makes columns, and their number.
+        memory: the memory of the descriptions, of which :func:`columns_of` returns columns.
+        count: the number of images.
         taken_count: the number of images that the GPU can decode.
         size: the number of bytes of pinned memory that are needed.
     """
@@ -175,7 +177,7 @@ class JpegScans:
 
     @classmethod
     def blank(cls, count: int) -> JpegScans:
-        """Return zeros for images that are not read yet."""
+        """Return descriptions filled with zeros, for ``count`` images."""
         return cls(np.zeros(_words_for(count), np.int64), count, 0, 0)
 
     def __len__(self) -> int:
@@ -188,14 +190,14 @@ class JpegScans:
 
     @property
     def columns(self) -> ScanColumns:
-        """The descriptions as columns of the memory; undefined for images that the GPU cannot decode."""
+        """The descriptions as views of the memory; undefined for images that the GPU cannot decode."""
         columns: ScanColumns = columns_of.py_func(
             self.memory, self.count
-        )  # views, which kernels cannot return to Python
+        )  # called as a Python function: compiled kernels cannot return views
         return columns
 
     def take(self, rows: np.ndarray) -> JpegScans:
-        """Return some of the images; their data are not copied."""
+        """Return the descriptions of some of the images; files and pinned memory are not copied."""
         chosen = JpegScans.blank(len(rows))
         chosen.taken_count, chosen.size = _take(self.memory, self.count, rows, chosen.memory), self.size
         return chosen
@@ -210,8 +212,8 @@ class ScansBeingRead:
         extents: the expected heights and widths of the images, in rows; int64. Only images that can be decoded to
             pixels are accepted: grey ones, and YCbCr whose chroma is subsampled by whole numbers. None: all images
             whose coefficients can be read are accepted.
-        threads: the threads that read; None: all files are read at once.
-        keep: object to keep alive meanwhile, such as the owner of the files.
+        threads: the threads that read; None: this thread reads all files right away.
+        keep: an object to keep alive meanwhile, such as the owner of the files.
     """
 
     def __init__(
@@ -238,7 +240,7 @@ class ScansBeingRead:
         self._is_placed = False
 
     def wait(self) -> JpegScans:
-        """Wait until all files are read, and read those that no thread has begun; return the descriptions."""
+        """Read the files that no thread has begun, wait for all others, and return the descriptions."""
         scans = self._scans
         if not self._is_placed:
             self._work.help()
@@ -250,8 +252,8 @@ class ScansBeingRead:
 
 @brief
 def _place(memory: np.ndarray, count: int) -> tuple[int, int]:
-    """Compute the offset of each image's part of the pinned memory from the parts' sizes; return the number of supported images, and the
-    end of the last part.
+    """Compute the offset of each image's part of the pinned memory from the parts' sizes; return the number of images that the GPU can
+    decode, and the end of the last part.
     """
     scans = columns_of(memory, count)
     taken, scans.begins[0] = 0, 0
@@ -263,7 +265,7 @@ def _place(memory: np.ndarray, count: int) -> tuple[int, int]:
 
 @brief
 def _take(memory: np.ndarray, count: int, rows: np.ndarray, target: np.ndarray) -> int:
-    """Copy some of the images to other memory; return how many of them are supported."""
+    """Copy the descriptions in ``rows`` to other memory; return how many of these images the GPU can decode."""
     scans, chosen, taken = columns_of(memory, count), columns_of(target, len(rows)), 0
     for index in range(len(rows)):
         row = rows[index]
@@ -292,7 +294,9 @@ def _read_scans(
     segments: Segments,
     scans: ScanColumns,
 ) -> None:
-    """Read a range of the files; store the size of each one's part of the pinned memory where the next one's offset will be."""
+    """Read the headers of files ``first`` to ``last``; store the size of an image's part of the pinned memory in the next image's
+    ``begins``.
+    """
     for index in range(first, last):
         size = 0
         known = 4 < sizes[index] < _MAX_FILE_BYTES
@@ -307,7 +311,7 @@ def _read_scans(
 def _describe_reading(
     memory: np.ndarray, places: np.ndarray, sizes: np.ndarray, extents: np.ndarray, shares: int, reading: np.ndarray
 ) -> int:
-    """Fill in the argument of :func:`read_share`, one :data:`READING`; return its address."""
+    """Fill ``reading``, one :data:`READING`, which is the argument of :func:`read_share`; return its address."""
     work = reading[0]
     work.memory, work.memory_words = memory.ctypes.data, len(memory)
     work.files, work.sizes, work.file_count = places.ctypes.data, sizes.ctypes.data, len(places)
@@ -317,9 +321,9 @@ def _describe_reading(
 
 @inner
 def _makes_pixels(scans: ScanColumns, index: int, extents: np.ndarray) -> bool:
-    """Return whether an image can be decoded to as many pixels as expected.
+    """Return whether an image can be decoded to pixels and has the expected extents.
 
-    Sets its factors to those of a unit, and to zero for missing components.
+    For a grey image, sets the sampling factors to 1, and all fields of the missing components to 0.
     """
     numbers, components = scans.numbers[index], scans.components[index]
     known = True
@@ -359,7 +363,7 @@ def _describe(segments: Segments, size: int, scans: ScanColumns, index: int) -> 
     data = size - numbers[START]
     if intervals > data:
         return 0
-    # The last fields are left out: only decoders on the CPU read them.
+    # Only the first fields of `numbers` are copied: the others are for decoders on the CPU.
     _copy(scans.numbers[index], numbers[:_NUMBERS])
     _copy(scans.components[index], components)
     _copy(scans.factors[index], segments.factors)
@@ -387,7 +391,7 @@ def _aligned(size: int) -> int:
 
 @inner
 def _choose_tables(segments: Segments, scans: ScanColumns, index: int) -> bool:
-    """Copy the code tables in use; return False if there are too many, or if all components use the same.
+    """Copy the code tables in use; return False if there are too many, or if several components all use the same tables.
 
     If all components have the same tables, a decoder that begins in the middle of the data cannot find out which block of a unit it
     is in.
@@ -415,15 +419,15 @@ def _choose_tables(segments: Segments, scans: ScanColumns, index: int) -> bool:
 def gathering(
     scans: JpegScans, places: np.ndarray, sizes: np.ndarray, pinned: int, states: np.ndarray, state: int, shares: int
 ) -> tuple[int, object]:
-    """Return the argument of :func:`gather_share`, an address, and the objects that it refers to.
+    """Return the address to pass to :func:`gather_share`, and the objects to keep alive while it is in use.
 
     Args:
-        scans: the scans of these files, all of which the GPU decodes.
+        scans: the descriptions of these files; the GPU must be able to decode all of them.
         places, sizes: as for :class:`ScansBeingRead`.
-        pinned: the address of ``scans.size`` bytes, aligned.
+        pinned: the address of ``scans.size`` bytes of pinned memory, aligned.
         states: int32 of shape (2, images), filled: an image's first number becomes the number of its restart intervals, or ``state`` if
-            it turns out to be damaged; the second becomes 0.
-        shares: the number of shares into which the images are divided, by their sizes.
+            the image turns out to be damaged; its second number becomes 0.
+        shares: the number of shares, of about equal size in bytes, into which the images are divided.
     """
     images, work = np.empty(len(places), GATHERED), np.empty(1, GATHERING)
     bounds = np.empty(shares + 1, np.int64)
@@ -443,7 +447,7 @@ def _describe_gathering(
     bounds: np.ndarray,
     gathering: np.ndarray,
 ) -> int:
-    """Fill in the images, the bounds of shares, and the :data:`GATHERING` that refers to both; return its address."""
+    """Fill ``images``, the ``bounds`` of shares, and ``gathering``, which refers to both; return the address of ``gathering``."""
     scans, total, shares, count = columns_of(memory, len(images)), sizes.sum(), len(bounds) - 1, len(images)
     work = gathering[0]
     work.images, work.image_count = images.ctypes.data, count
@@ -474,7 +478,7 @@ def _gather_image(image: np.record) -> None:
     part = bytes_at(image.part, image.part_bytes)
     rows = part[image.intervals : image.intervals + 8 * (count + 1)].view(np.int32)
     ends = np.empty(count, np.int64)
-    # Until all is gathered, the image has no subsequences: nothing is read of a damaged one.
+    # The image has no subsequences until all of it is gathered, so that GPUs read nothing of a damaged image.
     rows[2 * count] = 0
     file = bytes_at(image.file, image.file_bytes)
     end = copy_scan(file, image.scan, part[image.data :], ends)
@@ -495,7 +499,7 @@ def _gather_image(image: np.record) -> None:
 
 @cfunc(f"{signatures.pointer_to(GATHERING)}, int64", "int32")
 def gather_share(gathering: Any, share: int) -> int:
-    """Fill the parts of a share of the images, and set their states; return 0."""
+    """Fill the parts of pinned memory of one share of the images, and set the images' states; return 0."""
     work = record_at(gathering)
     images = elements_at(work.images, work.image_count, GATHERED)
     bounds = elements_at(work.shares, work.share_count + 1, np.int64(0))
@@ -506,7 +510,7 @@ def gather_share(gathering: Any, share: int) -> int:
 
 @cfunc(f"{signatures.pointer_to(READING)}, int64", "int32")
 def read_share(reading: Any, share: int) -> int:
-    """Read a share of the files; return 0."""
+    """Read the headers of one share of the files; return 0."""
     work = record_at(reading)
     count, shares, word = work.file_count, work.shares, np.int64(0)
     memory = elements_at(work.memory, work.memory_words, word)

@@ -1,9 +1,9 @@
 """The coefficients of a progressive JPEG, which are encoded by several scans, and the computation of samples from them.
 
-A scan that refines coefficients has one bit for each nonzero one, and says which others become nonzero. For each block, a
-word of 64 bits marks the nonzero coefficients, and other words hold the refining bits until the block is
-transformed. So such scans need not read coefficients, most of which are not in the cache. The bits of a word are
-in zig-zag order, the first coefficient lowest.
+A scan that refines coefficients has one bit for each nonzero coefficient, and says which zeros become nonzero. For each block, a
+64-bit word marks the nonzero coefficients, and further words hold the refining bits until the block is transformed. So refining
+scans need not read the coefficients, most of which are not in the cache. The bits of a word are in zig-zag order, with the first
+coefficient in the lowest bit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from penstock.kernels.cpu.simd import at, pointer
 from penstock.kernels.cpu.simd_integers import gather_bits, load, with_first_lanes, zeros_short
 
 LEVELS = 3
-"""The number of low bits of AC coefficients that may be refined by scans of their own."""
+"""The maximum number of low bits of AC coefficients that later scans may refine."""
 
 (
     FIRST_BLOCK,
@@ -45,9 +45,9 @@ LEVELS = 3
     BEGIN,
     PLANE_COLUMNS,
 ) = range(11)
-"""Columns of a plane: the number of its first block; blocks per row; its columns and rows of blocks that hold
-pixels; the blocks whose coefficients are stored: their first row and column, their rows and columns, the pairs per row, and the
-offset of their coefficients.
+"""Columns that describe a plane: the number of its first block; the number of blocks per row; the numbers of columns and of rows of
+blocks that hold pixels. Of the blocks whose coefficients are stored: the first row and column, the numbers of rows and of columns, the
+number of pairs per row, and the offset of their coefficients.
 """
 
 
@@ -55,12 +55,11 @@ class Coefficients(NamedTuple):
     """The coefficients of an image.
 
     Attributes:
-        planes: the plane of each component, in rows; int64. No rows: the image is not progressive.
+        planes: the description of each component's plane, in rows; int64. No rows: the image is not progressive.
         values: the AC coefficients as first encoded, before refinement, in pairs of blocks, in the order of ``PLACES``; int16.
         direct: the DC coefficient of each block; int16.
         nonzero: for each block, a mask of the nonzero coefficients; uint64.
-        corrections: for each level, from the lowest bit on, rows of masks, one per block: which coefficients have that
-            bit set; uint64.
+        corrections: for each block, ``LEVELS`` masks, from the lowest bit on: the coefficients to which a scan adds that bit; uint64.
     """
 
     planes: np.ndarray
@@ -72,15 +71,15 @@ class Coefficients(NamedTuple):
 
 @inner
 def memory_for_coefficients(planes: np.ndarray) -> Coefficients:
-    """Return zeros for an image of these planes, and fill in the offset of each plane."""
+    """Return zeros for the coefficients of these planes, and fill in ``FIRST_BLOCK`` and ``BEGIN`` of each plane."""
     blocks, values = 0, 0
     for c in range(len(planes)):
         plane = planes[c]
         plane[FIRST_BLOCK], plane[BEGIN] = blocks, values
-        # Units have at most four rows of blocks, one of which holds pixels.
+        # A unit has at most four rows of blocks, of which at least one holds pixels.
         blocks += plane[PER_ROW] * (plane[BLOCKS_DOWN] + 3)
         values += plane[KEPT_ROWS] * plane[PAIRS] * PAIR
-    # The last pair may have a block beyond the last one.
+    # The second block of the last pair may lie beyond the plane's last block.
     count = blocks + 1 if blocks else 0
     return Coefficients(
         planes,
@@ -91,7 +90,8 @@ def memory_for_coefficients(planes: np.ndarray) -> Coefficients:
     )
 
 
-# The zig-zag number of each position in a block; for each vector of a pair, the numbers of the lanes of its first block.
+# The zig-zag number of each position of a pair's first block. For each vector of a pair, an integer packs the numbers of the lanes that
+# belong to the first block.
 _NUMBERS = np.zeros(PAIR, np.uint8)
 _NUMBERS[PLACES[NATURAL_ORDER]] = np.arange(FULL)
 _BITS_0, _BITS_1, _BITS_2, _BITS_3, _BITS_4, _BITS_5, _BITS_6, _BITS_7 = (
@@ -103,7 +103,7 @@ _Words = tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]
 
 @njit(inline="always", **OPTIONS)
 def _corrected(values: types.CPointer, start: int, words: _Words, bits: int) -> Vector:
-    """Return a vector of the coefficients of a pair of blocks, whose magnitudes are increased by their corrections."""
+    """Return a vector of coefficients of a pair of blocks, with the refining bits added to their magnitudes."""
     first = load(values, start, LANES)
     signs = first >> 15
     return first + ((gather_bits(words, bits) ^ signs) - signs)
@@ -122,17 +122,18 @@ def transform_row(
     nowhere: int,
     size: int,
 ) -> Vector:
-    """Compute the samples of the stored blocks in a row of a component.
+    """Compute the samples of the stored blocks in a row of blocks of a component.
 
     Args:
-        row: the row of blocks.
+        c: the number of the component.
+        row: the number of the row of blocks.
         quantizers: a pointer to int16: the component's quantizers for a pair of blocks, from ``base`` on.
-        samples: a pointer to uint8: the memory to fill, from ``place`` on, in rows at a distance of ``stride``.
-        nowhere: scratch memory for a block that is not needed.
+        samples: a pointer to uint8: the memory to fill, from ``place`` on, in rows ``stride`` bytes apart.
+        nowhere: the offset in ``samples`` of scratch memory, for the second block of a pair if it does not exist.
         size: the number of rows, and of columns, of samples in each block.
 
     Returns:
-        A vector with a negative number if an intermediate result was out of range.
+        A vector in which some lane is negative if an intermediate result was out of range.
     """
     plane, sizes = coefficients.planes[c], zeros_short(LANES)
     values, direct = pointer(coefficients.values), pointer(coefficients.direct)

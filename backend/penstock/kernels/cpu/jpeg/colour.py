@@ -1,8 +1,8 @@
 """Conversion of JPEG planes to pixels: upsampling of chroma, smoothed where it is halved, and YCbCr to RGB.
 
 Sources: ITU-T T.871 (JFIF), section 7 (colours); the triangle filter of JPEG decoders: a chroma sample lies in the middle
-of its pixels, each of which gets three quarters of the nearest sample and one quarter of the next nearest, in each
-subsampled direction. Rounding alternates between up and down.
+of the pixels that share it. In each subsampled direction, a pixel gets three quarters of the nearest sample and one quarter of the
+next nearest one. Rounding alternates between up and down.
 """
 
 from __future__ import annotations
@@ -45,20 +45,21 @@ CONSTANTS = {
     "GREEN_OF_CB": -_fixed(0.34414),
     "GREEN_OF_CR": _ONE - _fixed(0.71414),
 }
-"""The constants of the GPU kernel for the same conversion, reduced by whole numbers so that they fit 16 bits."""
+"""The constants of the GPU kernel for the same conversion. Multiples of one were subtracted from the factors so that they fit 16 bits."""
 
-# Factors of twice the chroma, with one bit less, so that products fit 16 bits. The results are the same for all chroma values.
+# These factors multiply twice the chroma and have one fractional bit less, so that products fit 16 bits. The results are the same for all
+# chroma values.
 _RED_OF_CR, _BLUE_OF_CB = math.ceil(1.402 * _ONE / 4), math.ceil(1.772 * _ONE / 4)
 _GREEN = pair_of(-_fixed(0.34414) // 2, -_fixed(0.71414) // 2)
 _GREEN_BITS = _BITS - 1
 
 _SUM_BITS = 4
-"""The number of fractional bits of upsampled chroma sums; sums of rows have two of them."""
+"""The number of fractional bits of chroma sums upsampled in both directions; sums of rows have two."""
 
 
 @inner
 def weigh_rows(plane: types.CPointer, near: int, far: int, width: int, sums: types.CPointer) -> None:
-    """Set ``sums[1 : width + 1]`` to three times the row starting at ``near``, plus the row at ``far``; repeat both ends."""
+    """Set ``sums[1 : width + 1]`` to three times the row at ``near`` plus the row at ``far``; repeat the first and last sum beyond it."""
     for x in range(0, width, LANES):
         store_numbers(sums, 1 + x, load(plane, near + x, LANES) * 3 + load(plane, far + x, LANES))
     _repeat_ends(sums, width)
@@ -66,7 +67,7 @@ def weigh_rows(plane: types.CPointer, near: int, far: int, width: int, sums: typ
 
 @inner
 def weigh_row(plane: types.CPointer, start: int, width: int, sums: types.CPointer) -> None:
-    """Set ``sums[1 : width + 1]`` to four times the row starting at ``start``; repeat both ends."""
+    """Set ``sums[1 : width + 1]`` to four times the row at ``start``; repeat the first and last sum beyond it."""
     for x in range(0, width, LANES):
         store_numbers(sums, 1 + x, load(plane, start + x, LANES) << 2)
     _repeat_ends(sums, width)
@@ -80,7 +81,7 @@ def _repeat_ends(sums: types.CPointer, width: int) -> None:
 
 @njit(inline="always", **OPTIONS)
 def _doubled(sums: types.CPointer, x: int, rounding: Vector) -> Vector:
-    """Return the chroma, minus 128, of ``LANES`` pixels from ``x`` on, from sums of rows: every other pixel first, then the rest.
+    """Return the chroma, minus 128, of ``LANES`` pixels from ``x`` on, computed from sums of rows: first every other pixel, then the rest.
 
     A pixel's nearest chroma sample is the one at half its position; the next nearest is the one before it for even pixels, and the one
     after it for odd pixels.
@@ -94,8 +95,8 @@ def _doubled(sums: types.CPointer, x: int, rounding: Vector) -> Vector:
 
 @njit(inline="always", **OPTIONS)
 def _repeated(sums: types.CPointer, x: int) -> Vector:
-    """Return the chroma, minus 128, of ``LANES`` pixels from ``x`` on, from four times a row: every other pixel first, then the rest. Each
-    pixel gets the sample at half its position.
+    """Return the chroma, minus 128, of ``LANES`` pixels from ``x`` on, where ``sums`` are four times a row: first every other pixel, then
+    the rest. Each pixel gets the sample at half its position.
     """
     near = 1 + (x >> 1)
     return (load_two(sums, near, near + (x & 1), _HALF) >> 2) - 128
@@ -103,7 +104,9 @@ def _repeated(sums: types.CPointer, x: int) -> Vector:
 
 @njit(inline="always", **OPTIONS)
 def _store_colours(luma: Vector, blue: Vector, red: Vector, output: types.CPointer, place: int, reverse: bool) -> None:
-    """Convert ``LANES`` pixels, every other one first, and store them; ``blue`` and ``red`` are chroma minus 128."""
+    """Convert ``LANES`` pixels to RGB, and store them; ``blue`` and ``red`` are chroma minus 128. Vectors hold first every other pixel,
+    then the rest.
+    """
     reds = luma + rounded_product(red + red, _RED_OF_CR)
     blues = luma + rounded_product(blue + blue, _BLUE_OF_CB)
     greens = luma + packed((pair_products(blue, red, _GREEN) + (1 << (_GREEN_BITS - 1))) >> _GREEN_BITS)
@@ -115,7 +118,7 @@ def _store_colours(luma: Vector, blue: Vector, red: Vector, output: types.CPoint
 
 @inner
 def blend_rows(planes: types.CPointer, near: int, far: int, rounding: int, width: int, place: int) -> None:
-    """Store three quarters of the row starting at ``near`` plus one quarter of the row at ``far``, from ``place`` on."""
+    """Compute three quarters of the row at ``near`` plus one quarter of the row at ``far``; store them from ``place`` on."""
     for x in range(width):
         value = 3 * np.int32(at(planes, near + x)) + np.int32(at(planes, far + x)) + np.int32(rounding)
         put(planes, place + x, value >> 2)
@@ -157,7 +160,7 @@ def convert_doubled_row(
     Args:
         luma: a pointer to uint8: the row begins ``y`` bytes after it.
         blue, red: pointers to the sums of rows of chroma.
-        first: the column of the first pixel, counted from the first chroma sample.
+        first: the column of the row's first pixel, relative to the column of the first chroma sample.
         even, odd: the rounding terms added to sums at even and odd columns.
         output: a pointer to uint8: the memory to fill, from ``place`` on.
         reverse: whether the pixels are in BGR order.

@@ -4,8 +4,8 @@ Source: ITU-T T.81, annex F.2.2 (decoding), annex C (code tables) and figure A.6
 
 The scan's data is read as one string of bits without stuffing (:func:`copy_scan`). The next bits are the highest of a
 64-bit word, ``bits``, of which ``count`` are valid; ``place`` is the position of the next byte. Bounds are not checked
-while a unit is decoded: reads past the end reach the margin after the data, and the caller checks positions between
-units.
+while a unit is decoded: reads past the end reach the margin after the data, and the caller checks the position after each
+unit.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ bytes.
 """
 
 FULL, ENDED = 64, 128
-"""The number of coefficients in a block; what an end-of-block code adds to the position reached."""
+"""The number of coefficients in a block; the number that an end-of-block code adds to the position of the last coefficient."""
 
 
 def _zig_zag(place: int) -> tuple[int, int]:
-    """Return the sort key of a position in a block: by diagonals, every other one upwards."""
+    """Return the key that sorts positions in a block in zig-zag order: diagonal by diagonal, every other one upwards."""
     row, column = divmod(place, 8)
     return row + column, row if (row + column) % 2 else column
 
@@ -37,18 +37,19 @@ NATURAL_ORDER = np.array(sorted(range(FULL), key=_zig_zag), np.uint8)
 
 
 def order_of(places: np.ndarray, nowhere: int) -> np.ndarray:
-    """Return the order for :func:`decode_block`: where to store each coefficient in zig-zag order, and those beyond the last one.
+    """Return the ``order`` for :func:`decode_block`: the position at which to store each coefficient, in zig-zag order, and all beyond
+    the last one.
 
     Args:
-        places: where to store the coefficients, row by row.
-        nowhere: where to store coefficients that are to be ignored.
+        places: the positions at which to store the coefficients, row by row.
+        nowhere: the position at which to store coefficients beyond the last one, which are ignored.
     """
     return np.append(places[NATURAL_ORDER], np.full(ENDED + 16, nowhere)).astype(np.uint8)
 
 
-# A code table: an entry for each value of the next _LOOKUP bits; an entry for each code, and one for invalid codes; for each
-# code length, the first value of that many bits (extended to 16) that is not such a code; and for each code length, the position of
-# a code's entry minus the code.
+# A code table has an entry for each value of the next _LOOKUP bits; an entry for each code, and one for invalid codes; for each code
+# length, the first value (extended to 16 bits) above all codes of that length; and for each code length, the difference between the number
+# of a code's entry and the code.
 _LOOKUP = 10
 _CODES = 1 << _LOOKUP
 MAX_CODES = 256
@@ -58,19 +59,23 @@ _OFFSETS = _LIMITS + 18
 TABLE = _OFFSETS + 18
 """The size of a code table, in uint64."""
 
-# The bytes of an entry: the number of bits that it covers; the number of bits in a word after its first code and that
-# code's value; the number of coefficients to advance for the first code, and for both; a mask of the bits of the
-# first code's value (2 bytes); and 2 more bytes: the value of the second code, if both codes and their values are within
-# the _LOOKUP bits, or, for a code that ends several blocks, the number of bits after it that encode how many. A decoder
-# loads each field separately, as shifts are its bottleneck, and loads are not. An entry of 0 marks a longer code.
+# The bytes of an entry:
+# - the number of bits that the entry covers;
+# - the number of bits of a 64-bit word that are left after the first code and its value;
+# - the number of coefficients to advance for the first code;
+# - the number of coefficients to advance for both codes;
+# - a mask of the bits of the first code's value (2 bytes);
+# - the value of the second code, if both codes and their values are within the _LOOKUP bits; or, for a code that ends several blocks, the
+#   number of bits after it that encode how many (2 bytes).
+# The decoder loads each field separately, because shifts are its bottleneck, and loads are not. An entry of 0 marks a longer code.
 _BITS, _REST, _STEPS, _ALL_STEPS, _MASK, _SECOND = 0, 1, 2, 3, 4, 6
 _WORD = 64
 LONGEST_DC, LONGEST_AC = 11, 10
 
 
 def _values() -> np.ndarray:
-    """Return values by their bits, with a one in front of them: bits with a leading 0 mean a negative value, which is theirs minus
-    2^size - 1.
+    """Return a table of values; the index is a one followed by a value's bits. Bits that begin with 0 encode a negative value: as a
+    number, they are 2^size - 1 greater than the value.
     """
     values = np.zeros(2 << LONGEST_DC, np.int16)
     for size in range(1, LONGEST_DC + 1):
@@ -84,7 +89,7 @@ _VALUES = _values()
 
 @njit(inline="always", **OPTIONS)
 def _single(steps: int, length: int, size: int) -> int:
-    """Return the entry of a single code that is followed by a value of ``size`` bits."""
+    """Return the entry of a single code of ``length`` bits that is followed by a value of ``size`` bits."""
     bits = length + size
     mask = (1 << size) - 1
     return bits | (_WORD - bits) << 8 * _REST | steps << 8 * _STEPS | steps << 8 * _ALL_STEPS | mask << 8 * _MASK
@@ -92,12 +97,12 @@ def _single(steps: int, length: int, size: int) -> int:
 
 @inner
 def are_codes(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, is_progressive: bool) -> bool:
-    """Return whether these are valid codes of an image.
+    """Return whether a table of an image defines valid codes.
 
     Args:
-        lengths: the number of codes of 1 to 16 bits; uint8 of shape (16,).
+        lengths: the number of codes of each length from 1 to 16 bits; uint8 of shape (16,).
         symbols: the codes' symbols, in order; uint8.
-        is_dc: whether symbols are sizes of values; otherwise, a number of zeros precedes the size.
+        is_dc: whether a symbol is the size of a value; otherwise, it is a number of zeros (high four bits) and a size.
         is_progressive: whether codes may end several blocks.
     """
     code, known = 0, 0
@@ -114,14 +119,14 @@ def are_codes(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, is_progress
             code += 1
             known += 1
         if code == 1 << length:
-            return False  # A code of all ones is invalid.
+            return False  # a code of all ones is invalid
         code <<= 1
     return known == symbols.size
 
 
 @inner
 def build_table(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, table: np.ndarray) -> None:
-    """Fill a code table, uint64 of shape (TABLE,); other arguments are as for :func:`are_codes`."""
+    """Fill ``table``, a code table of uint64 of shape (TABLE,); other arguments are as for :func:`are_codes`."""
     table[:] = 0
     table[_INVALID] = _single(FULL, 17, 0)
     code, known = 0, 0
@@ -146,7 +151,7 @@ def build_table(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, table: np
 
 @inner
 def pair_codes(table: np.ndarray) -> None:
-    """Add the second code to entries of a table of AC codes, where their bits contain two codes with their values."""
+    """Add a second code to the entries of a table of AC codes whose ``_LOOKUP`` bits contain two codes with their values."""
     for looked in range(_CODES):
         first = np.int64(table[looked])
         bits, steps = _WORD - ((first >> 8 * _REST) & 255), (first >> 8 * _STEPS) & 255
@@ -170,7 +175,7 @@ def _long_entry(table: types.CPointer, bits: np.uint64) -> np.uint64:
     """Return the position of the entry of a code with more than ``_LOOKUP`` bits."""
     first = np.int64(bits >> np.uint64(48))
     length = np.int64(_LOOKUP + 1)
-    # A loop that ended early would have an unpredictable number of iterations.
+    # The loop does not end early: the processor could not predict the number of iterations.
     for tried in range(_LOOKUP + 1, 17):
         length += np.int64(first >= np.int64(at(table, _LIMITS + tried)))
     known = (first >> max(16 - length, np.int64(0))) + np.int64(at(table, _OFFSETS + length))
@@ -181,7 +186,7 @@ def _long_entry(table: types.CPointer, bits: np.uint64) -> np.uint64:
 def refilled(
     scan: types.CPointer, place: np.uint64, bits: np.uint64, count: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """Refill the bit buffer to at least 56 bits."""
+    """Refill the bit buffer to at least 56 bits; return ``place``, ``bits`` and ``count`` (see above)."""
     bits |= load_word(scan, place) >> count
     place += (np.uint64(63) - count) >> np.uint64(3)
     return place, bits, count | np.uint64(56)
@@ -195,8 +200,8 @@ def looked_up(bits: np.uint64) -> np.uint64:
 
 @njit(forceinline=True, **OPTIONS)
 def read_code(table: types.CPointer, entry: np.uint64, bits: np.uint64) -> tuple[np.uint64, np.uint64, np.int64]:
-    """Return the position of the entry for the next bits, the number of bits that it covers, and the value after its
-    first code.
+    """Return the position of the entry for the next bits, the number of bits that the entry covers, and the value after the
+    entry's first code.
 
     Args:
         entry: the first ``_LOOKUP`` bits, from :func:`looked_up`.
@@ -218,9 +223,12 @@ def put_values(
     order: types.CPointer,
     level: int,
 ) -> np.uint64:
-    """Put the values of an entry, shifted by ``level``, into a block; return the position reached."""
+    """Store the values of an entry, shifted left by ``level``, in a block; return the position of the last coefficient.
+
+    ``reached`` is the position of the last coefficient before, ``value`` the value after the entry's first code.
+    """
     ends = reached + part_of(table, entry, _ALL_STEPS, 1)
-    # The second value first: if there is none, the first one overwrites it.
+    # The second value is stored first: if there is none, the first value is stored in the same position and overwrites it.
     put(block, at(order, ends), part_of(table, entry, _SECOND, 2) << np.uint64(level))
     put(block, at(order, reached + part_of(table, entry, _STEPS, 1)), value << level)
     return ends
@@ -228,8 +236,8 @@ def put_values(
 
 @njit(forceinline=True, **OPTIONS)
 def first_code(table: types.CPointer, entry: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Decode an entry: return the number of bits of its first code and value, the number of coefficients that these advance, a mask of the
-    bits of the value, and the second value, or the number of bits that follow the code that ends blocks.
+    """Return, for an entry: the number of bits of its first code and value, the number of coefficients to advance for that code, a mask of
+    the bits of the value, and the second value or, for a code that ends several blocks, the number of bits that encode how many.
     """
     taken = np.uint64(_WORD) - part_of(table, entry, _REST, 1)
     return taken, part_of(table, entry, _STEPS, 1), part_of(table, entry, _MASK, 2), part_of(table, entry, _SECOND, 2)
@@ -249,22 +257,22 @@ def decode_block(
     start: int,
     order: types.CPointer,
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.int64, np.uint64]:
-    """Decode a block; return the state of the reader, the DC coefficient, and the position reached.
+    """Decode a block; return ``place``, ``bits`` and ``count`` after it, the DC coefficient, and the position of the last coefficient.
 
-    The position is 63 if the last coefficient was decoded; an end-of-block code adds ``ENDED`` to the last position before it. The bit
+    That position is 63 if the block is complete; an end-of-block code adds ``ENDED`` to the position before it. The bit
     ``FULL`` is set if the block is invalid.
 
-    The next code is looked up in the remaining bits while these are refilled, so that it does not wait for the refill. The
-    bits also suffice to look up the first code of the next block: a word has 64 bits after it is refilled, of which at most two codes
-    with their values are consumed, up to 53.
+    Each code is looked up in the bits that are left while the buffer is refilled, so that the lookup does not wait for the refill. The
+    bits that are left also suffice to look up the first code of the next block: a refilled word has 64 bits, and at most two codes
+    with their values, up to 53 bits, are consumed before the next refill.
 
     Args:
         scan, tables, block, order: pointers.
-        bits: the bit buffer, with at least ``_LOOKUP`` bits, from an earlier block or :func:`refilled`.
-        tables: the code tables, of which those at ``dc`` and ``ac`` are used.
+        bits: the bit buffer, with at least ``_LOOKUP`` valid bits, returned for the previous block or by :func:`refilled`.
+        tables: the code tables; the block's are at the offsets ``dc`` and ``ac``.
         predicted: the DC coefficient of the component's previous block.
-        block: receives the coefficients, from ``start`` on; int16, zeroed.
-        order: the order from :func:`order_of`.
+        block: filled with the nonzero coefficients, from ``start`` on; int16, zeroed by the caller.
+        order: from :func:`order_of`.
     """
     codes, block = pointer_at(tables, dc), pointer_at(block, start)
     first_bits = looked_up(bits)
@@ -292,7 +300,7 @@ def decode_block(
         reached = ends
         bits, count = bits << taken, count - taken
     first = reached + part_of(codes, entry, _STEPS, 1)
-    # Both differences are negative if last <= first < ends; comparing them at once avoids an unpredictable branch.
+    # Both differences are negative if last <= first < ends. Testing both with one comparison avoids an unpredictable branch.
     if rarely(np.int64((last - np.uint64(1) - first) & (first - ends)) < 0):
         # The second code belongs to the next block.
         ends, taken = first, np.uint64(_WORD) - part_of(codes, entry, _REST, 1)

@@ -1,6 +1,6 @@
-"""Decodes JPEG files: a single one, or those of a batch, which threads take in turn.
+"""Decode JPEG files: a single file, or those of a batch, in which each thread takes the next file when it has finished one.
 
-Files that these kernels do not support, and damaged ones, are left to libraries.
+Files that these kernels do not support, and damaged files, are left to libraries.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from penstock.kernels.cpu.parts import bytes_at, elements_at
 
 _START_OF_SCAN = np.uint8(0xDA)
 TOP, LEFT, ROWS, COLUMNS = range(4)
-"""The columns of a region."""
+"""The columns of an array of regions: the first row and column, and the number of rows and columns."""
 
 
 class Bench(NamedTuple):
     """The scratch memory in which a thread decodes one file after the other.
 
     Attributes:
-        segments: the last file's segments.
-        data: its scan's data; the size of the largest file plus ``MARGIN`` bytes, at least.
-        memory: the memory for the widest image.
+        segments: memory for a file's segments.
+        data: memory for a scan's data: at least the size of the largest file plus ``MARGIN`` bytes.
+        memory: memory for decoding the widest image.
     """
 
     segments: Segments
@@ -67,10 +67,10 @@ class Files(NamedTuple):
     Attributes:
         places, sizes: addresses and sizes in bytes of the files.
         targets: addresses of the pixels.
-        headers: height and width, in rows.
+        headers: each image's height and width, in rows.
         scales: the factor by which each image is reduced: 1, 2, 4 or 8.
-        regions: the part of each reduced image to decode, in rows; see ``TOP``.
-        order: the numbers of the files to decode, in the order in which threads take them.
+        regions: the region of each reduced image to decode, in rows; see ``TOP``.
+        order: the indices of the files to decode, in the order in which threads take them.
     """
 
     places: np.ndarray
@@ -93,13 +93,13 @@ def read_scan(
     segments: Segments,
     data: np.ndarray,
 ) -> tuple[int, Scan]:
-    """Return where a file's image ends, or 0 if the file is not supported, and its scan.
+    """Read a file; return the offset at which its image ends, or 0 if the file is not supported, and its scan.
 
     Args:
         place, size: the file's address and size in bytes.
         height, width: the expected height and width.
         scale: the factor by which to reduce the image.
-        region: top, left, rows and columns of the part of the reduced image to decode.
+        region: the region of the reduced image to decode: its first row and column, and its number of rows and columns.
         segments, data: the segments and data of a :class:`Bench`; the scan refers to them.
     """
     encoded, numbers = bytes_at(place, size), segments.numbers
@@ -108,11 +108,11 @@ def read_scan(
     supported = across > 0 and numbers[HEIGHT] == height and numbers[WIDTH] == width
     units = -(-width // (8 * max(across, 1))) * -(-height // (8 * max(down, 1)))
     interval = numbers[INTERVAL] if numbers[INTERVAL] else units
-    # There cannot be more intervals than bytes.
+    # A damaged header may announce any number of intervals, but there cannot be more than bytes in the file.
     ends = np.zeros(min(-(-units // interval), size) if supported else 0, np.int64)
     components, end = numbers[COMPONENTS], 0
     planes = np.zeros((components if supported and numbers[PROGRESSIVE] else 0, PLANE_COLUMNS), np.int64)
-    # There cannot be more blocks than bits in the file.
+    # Nor can there be more blocks than bits in the file.
     block, chroma_block = _sizes_of_blocks(max(across, 1), down, scale)
     if len(planes) and _fill_planes(planes, segments, across, down, scale, region) > 8 * size:
         supported = False
@@ -144,8 +144,8 @@ def read_scan(
 
 @inner
 def _sizes_of_blocks(across: int, down: int, scale: int) -> tuple[int, int]:
-    """Return the number of rows and columns of samples in each block of luma, and of chroma. Chroma blocks are reduced less if there are
-    fewer of them.
+    """Return the extent, in samples, of a reduced block of luma and of chroma. Subsampled chroma is reduced less, so that it need not be
+    upsampled as much, or at all.
     """
     size = FULL_SIZE // scale
     chroma = size
@@ -158,10 +158,10 @@ def _sizes_of_blocks(across: int, down: int, scale: int) -> tuple[int, int]:
 def _fill_planes(
     planes: np.ndarray, segments: Segments, across: int, down: int, scale: int, region: tuple[int, int, int, int]
 ) -> int:
-    """Describe the planes of a progressive image, which hold the coefficients that a region needs.
+    """Fill in the descriptions of a progressive image's planes, so that only the coefficients that a region needs are stored.
 
     Returns:
-        The number of blocks that hold pixels.
+        The number of blocks of the image that hold pixels.
     """
     height, width = segments.numbers[HEIGHT], segments.numbers[WIDTH]
     size, chroma = _sizes_of_blocks(across, down, scale)
@@ -198,7 +198,7 @@ def decode_file(
     smooth: bool,
     bench: Bench,
 ) -> bool:
-    """Decode a region of a file; return False, with ``output`` undefined, if the file has to be left to a library.
+    """Decode a region of a file's image; return False, with ``output`` undefined, if the file has to be left to a library.
 
     Args:
         place, size, height, width, scale: as for :func:`read_scan`.
@@ -229,11 +229,12 @@ def decode_files(
 
     Args:
         files: all files of the batch.
-        channels, reverse: the output's number of channels, and whether their order is reversed.
+        channels: the output's number of channels.
+        reverse: whether the output's channels are in BGR order.
         smooth: as for :func:`decode_scan`.
-        most_scans: the largest number of scan markers; files with more are left to libraries.
+        most_scans: the maximum number of scan markers; files with more are left to libraries.
         taken: the number of files that threads have taken; int64 of shape (1,).
-        decoded: set for each file that was decoded.
+        decoded: set to True for each file that was decoded.
         bench: this thread's scratch memory.
     """
     turn = counted(taken)
@@ -257,14 +258,14 @@ def decode_files_for_chain(
     decoded: np.ndarray,
     bench: Bench,
 ) -> None:
-    """Decode files that no other thread has taken, and make the core compute a sample from each, until none are left.
+    """Decode files that no other thread has taken, and run a chain of the compiled core on each image, until no files are left.
 
     Args:
         files, channels, reverse, most_scans, taken, bench: as for :func:`decode_files`; ``files.targets`` are set here.
         chain: the addresses that :meth:`~penstock.core.chains.Chain.places` returns.
-        parts: the address of a ``PART`` for each file, of ``part_bytes``; the address of its pixels is set here.
-        pixels: the address at which this thread decodes each file.
-        decoded: set for each sample that was computed.
+        parts: the address of an array with a ``PART`` of ``part_bytes`` for each file, whose address of pixels is set here.
+        pixels: the address of memory in which this thread decodes one file after the other.
+        decoded: set to True for each sample that was computed.
     """
     run, header, table = chain
     turn = counted(taken)
@@ -273,7 +274,7 @@ def decode_files_for_chain(
         files.targets[number] = pixels
         if _decode_numbered(files, number, channels, reverse, True, most_scans, bench):
             part = parts + number * part_bytes
-            # The first word of a part is the address of its elements.
+            # The first field of a part is the address of its elements.
             elements_at(part, 1, np.int64(0))[0] = pixels
             decoded[number] = call(run, (header, table, number, part)) == 0
         turn = counted(taken)
@@ -292,14 +293,14 @@ def _decode_numbered(
 
 @brief
 def has_restarts(place: int, size: int, segments: Segments) -> bool:
-    """Return whether a file is baseline, and has restarts."""
+    """Return whether a file is a baseline JPEG with restart intervals."""
     known = read_segments(bytes_at(place, size), segments)
     return known and segments.numbers[INTERVAL] > 0 and not segments.numbers[PROGRESSIVE]
 
 
 @kernel
 def read_numbered(files: Files, number: int, most_scans: int, bench: Bench) -> tuple[bool, Scan]:
-    """Return whether one of a batch's files and its region are supported, and the file's scan."""
+    """Read file ``number`` of a batch; return whether the file and its region are supported, and its scan."""
     place, size = files.places[number], files.sizes[number]
     height, width = files.headers[number, 0], files.headers[number, 1]
     wanted = files.regions[number]
@@ -307,7 +308,7 @@ def read_numbered(files: Files, number: int, most_scans: int, bench: Bench) -> t
     end, scan = read_scan(place, size, height, width, files.scales[number], region, bench.segments, bench.data)
     supported = end > 0 and files.regions[number, COLUMNS] >= LANES
     if supported:
-        # The scan in between has no markers but those of restarts.
+        # The data in between need not be searched: they were read up to the end of the image.
         encoded, start = bytes_at(place, size), bench.segments.numbers[START]
         scans = count_markers(encoded[:start], _START_OF_SCAN) + count_markers(encoded[end:], _START_OF_SCAN)
         supported = scans <= most_scans

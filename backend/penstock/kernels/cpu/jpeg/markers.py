@@ -1,4 +1,4 @@
-"""Searches for markers in JPEG files."""
+"""Find markers in JPEG files."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 
 from penstock.kernels.cpu.options import OPTIONS, kernel, njit
 
-# The number of bytes scanned at a time: so few that a byte can count them, which lets LLVM vectorize the loop.
+# The number of bytes searched at a time: at most 255, so that a count fits in a byte and LLVM vectorizes the loop.
 _BLOCK = 64
 _PREFIX = np.uint8(0xFF)
 
 
 @njit(inline="always", **OPTIONS)
 def _ends_scan(code: np.uint8) -> np.bool_:
-    """Return whether a byte after the prefix makes a marker that ends a scan: no stuffing, fill byte or restart."""
+    """Return whether a byte after the prefix forms a marker that ends a scan: neither stuffing, nor a fill byte, nor a restart."""
     return (code != np.uint8(0)) & (code != _PREFIX) & (np.uint8(np.uint8(code) - np.uint8(0xD0)) > np.uint8(7))
 
 
@@ -36,7 +36,7 @@ def count_markers(data: np.ndarray, marker: int) -> int:
 
 @kernel
 def first_marker(scan: np.ndarray) -> np.int64:
-    """Return the first marker that ends a scan's data; -1 if there is none."""
+    """Return the code of the first marker that ends a scan's data, its byte after the prefix; -1 if there is none."""
     last = scan.size - 1
     whole = max(last, 0) // _BLOCK * _BLOCK
     begin = whole

@@ -1,4 +1,4 @@
-"""The split of a batch into parts that a GPU decodes one at a time, and their layout in its memory."""
+"""Split a batch of JPEGs into parts that a GPU decodes one after the other, and lay them out in its memory."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _ALIGNMENT = 256
 
 @kernel
 def fill_sizes(blocks: np.ndarray, windows: np.ndarray, channels: int, sizes: np.ndarray, samples: np.ndarray) -> None:
-    """Fill in the sizes in bytes of images' coefficients and samples.
+    """Compute the sizes in bytes of images' coefficients and samples.
 
     Args:
         blocks: the number of blocks of each image.
-        windows: the windows of pixels: top, left, height and width, in rows.
-        channels: the number of channels of the pixels that are written over the coefficients; 0: there are none.
-        sizes, samples: int64 arrays to fill.
+        windows: the window of pixels (top, left, height, width) of each image, in rows.
+        channels: the number of channels of the pixels, which overwrite the coefficients; 0: no pixels are computed.
+        sizes, samples: filled with the sizes of coefficients and of samples; int64.
     """
     for index in range(len(blocks)):
         pixels = windows[index, 2] * windows[index, 3] * channels
@@ -30,12 +30,12 @@ def fill_sizes(blocks: np.ndarray, windows: np.ndarray, channels: int, sizes: np
 
 @kernel
 def cut(sizes: np.ndarray, first: int, last: int, most: int, shares: np.ndarray) -> int:
-    """Cut items of these sizes, from ``first`` to ``last``, into shares of about equal size, at most ``most``.
+    """Divide items ``first`` to ``last``, whose sizes are given, into shares of about equal size, at most ``most``.
 
-    A share may be larger if a single item takes more than half of that.
+    A share may exceed ``most`` if an item is larger than half of it.
 
     Args:
-        shares: filled with the begin and end of each share, in rows; with room for as many as there are items.
+        shares: filled with the begin and end of each share, in rows; has as many rows as there are items.
 
     Returns:
         The number of shares.
@@ -44,7 +44,7 @@ def cut(sizes: np.ndarray, first: int, last: int, most: int, shares: np.ndarray)
     for index in range(first, last):
         total += sizes[index]
         largest = max(largest, sizes[index])
-    # A share exceeds its bound by less than the largest item.
+    # A share exceeds the average size by less than the size of the largest item.
     wanted = -(-total // max(most - largest, most // 2, 1)) if total > most else 1
     made, begin, end, bound = 0, first, 0, 1
     for index in range(first, last):
@@ -71,17 +71,17 @@ def lay_out(
     rooms: np.ndarray,
     groups: np.ndarray,
 ) -> int:
-    """Lay out the parts of a batch in memory that they use one after the other: coefficients, then samples.
+    """Lay out each part of a batch in the memory that all parts use in turn: its coefficients, then its samples.
 
     Args:
         sizes: the size in bytes of each image's coefficients; int64.
         samples: the size in bytes of each image's samples; int64.
-        parts: the begin and end of each part, in rows.
-        most: the largest number of bytes of samples that are in memory at a time.
-        sources, planes: filled with the offsets in the memory of each image's coefficients and samples.
+        parts: the first image of each part and the end of its images, in rows.
+        most: the maximum number of bytes of samples that are in memory at a time.
+        sources, planes: filled with the offsets in memory of each image's coefficients and samples.
         rooms: filled with the number of bytes that each part needs.
-        groups: filled with the begin and end of each group of images whose samples are in memory together, in rows; with room for as many
-            as there are images.
+        groups: filled with the first image and the end of each group of images whose samples are in memory at the same time, in rows; has
+            as many rows as there are images.
 
     Returns:
         The number of groups.
@@ -120,12 +120,12 @@ def plan_parts(
     parts: np.ndarray,
     groups: np.ndarray,
 ) -> tuple[int, int, int]:
-    """Cut a batch into parts whose coefficients take at most ``most`` bytes, and lay them out.
+    """Divide a batch into parts whose coefficients take at most ``most`` bytes, and lay them out.
 
     Args:
-        memory: the scans' memory.
+        memory: the memory of the scans' descriptions; see :class:`~penstock.kernels.cpu.jpeg.batches.JpegScans`.
         windows, channels, sizes, samples: as for :func:`fill_sizes`.
-        parts: the ``shares`` of :func:`cut`.
+        parts: filled with the first image of each part and the end of its images, in rows; has as many rows as there are images.
         most_samples, sources, planes, rooms, groups: as for :func:`lay_out`.
 
     Returns:
@@ -146,14 +146,15 @@ def _fill_step(step: np.record, number: int, begin: int, end: int) -> None:
 def fill_steps(
     parts: np.ndarray, groups: np.ndarray, before: int, of_groups: int, of_parts: int, steps: np.ndarray
 ) -> int:
-    """Fill in the launches for one part after the other; return the number of steps.
+    """Fill in the kernel launches that decode one part after the other; return their number.
+
+    A part begins with a launch for all its images, followed by the launches for each of its groups, and those that end the part.
 
     Args:
         parts, groups: as for :func:`lay_out`.
-        before: the number of descriptors of a launch of the first kernel before all parts; 0: there is no such launch. Each part begins
-            with a launch of the next kernel.
-        of_groups: the number of launches for each group of a part, after that one.
-        of_parts: the number of launches for each part, after those of its groups.
+        before: the number of descriptors of the launch that precedes all parts; 0: there is no such launch.
+        of_groups: the number of launches for each group.
+        of_parts: the number of launches at the end of each part.
         steps: filled with a ``GPU_STEP`` for each launch.
     """
     made, group, first = 0, 0, 0
@@ -177,10 +178,10 @@ def fill_steps(
 
 class Parts:
     """Parts of a batch, which are decoded one after the other in the same memory, and the positions of each image's
-    data in it.
+    data in that memory.
 
     Args:
-        scans: the memory of the images' scans.
+        scans: the memory of the scans' descriptions.
         windows, channels: as for :func:`fill_sizes`.
         most, most_samples: as for :func:`plan_parts`.
 
@@ -211,13 +212,13 @@ class Parts:
         return self._sources, self._planes, self._parts, self._groups
 
     def steps(self, of_groups: int, is_followed: bool) -> int:
-        """Return the number of steps that :func:`fill_steps` fills in; if ``is_followed``, also one before all parts and one
+        """Return the number of launches that :func:`fill_steps` fills in; if ``is_followed``, there is one before all parts and one
         at the end of each part.
         """
         return len(self._parts) * (1 + is_followed) + len(self._groups) * of_groups + is_followed
 
     def halve(self) -> None:
-        """Reduce the memory needed, if possible: split the largest parts in two; leave out those that consist of one image."""
+        """Reduce the memory needed: split each of the largest parts in two. Drop those that consist of one image."""
         smaller: list[tuple[int, int]] = []
         for (first, last), room in zip(self._parts.tolist(), self._rooms.tolist()):
             middle = (first + last) // 2

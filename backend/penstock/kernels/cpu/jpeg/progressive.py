@@ -1,8 +1,8 @@
-"""Reads the scans of a progressive JPEG into coefficients.
+"""Read the coefficients of a progressive JPEG from its scans.
 
 Source: ITU-T T.81, annex G (progressive coding).
 
-Files of which a decoder might warn, or whose coefficients are incomplete, are left to libraries.
+Files about which a library might warn, and files whose coefficients are incomplete, are left to libraries.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from penstock.kernels.cpu.simd_integers import count_bits, put, rarely, trailing
 
 _UNKNOWN = -1
 _MAX_DC_LEVEL = 13
-# DC coefficients are stored elsewhere, so this position can receive invalid and unneeded values.
+# DC coefficients are stored in another array, so invalid and unneeded values can be written to their position.
 _NOWHERE = 0
 _ORDER = order_of(PLACES, _NOWHERE)
 _ONE = np.uint64(1)
@@ -74,12 +74,12 @@ class _Pass(NamedTuple):
 
     Attributes:
         data, ends: as from ``copy_scan``.
-        interval: units between restarts.
-        components: the numbers of its components; int64.
-        first, last: the range of its coefficients, in zig-zag order.
-        level: the number of the lowest bit that it encodes.
-        refines: whether an earlier scan had higher bits.
-        tables: the offset of each component's code table; 0 if it needs none.
+        interval: the number of units between restarts.
+        components: the numbers of the scan's components; int64.
+        first, last: the first and the last coefficient that the scan encodes, in zig-zag order.
+        level: the number of the lowest bit that the scan encodes.
+        refines: whether the scan refines coefficients whose higher bits were in an earlier scan.
+        tables: the offset of each component's code table; 0 if no table is needed.
     """
 
     data: np.ndarray
@@ -95,14 +95,13 @@ class _Pass(NamedTuple):
 
 @inner
 def read_coefficients(encoded: np.ndarray, segments: Segments, data: np.ndarray, coefficients: Coefficients) -> int:
-    """Read all scans; return where the image ends, or 0 if the data are damaged, or have to be left to a library.
+    """Read all scans; return the offset at which the image ends, or 0 if the file is damaged or has to be left to a library.
 
     Args:
         encoded: the file; uint8.
-        segments: the segments up to the first scan. Afterwards, their ``START`` is the end of the image, as nothing but scans
-            precedes that.
-        data: scratch memory for a scan.
-        coefficients: filled; zeros before.
+        segments: the segments up to the first scan. Afterwards, ``START`` is the end of the image: all scans before it have been read.
+        data: scratch memory for a scan's data.
+        coefficients: filled; must be zeros.
     """
     count, numbers = segments.numbers[COMPONENTS], segments.numbers
     levels = np.full((MAX_COMPONENTS, FULL), _UNKNOWN, np.int64)
@@ -152,7 +151,7 @@ def read_coefficients(encoded: np.ndarray, segments: Segments, data: np.ndarray,
 
 @inner
 def _choose_components(header: np.ndarray, segments: Segments, components: np.ndarray) -> int:
-    """Fill in the components of a scan, in the order of the image; return their number, or 0 if they are not valid."""
+    """Fill in the numbers of a scan's components, which must be in the order of the image; return how many, or 0 if they are invalid."""
     if header.size < 6:
         return 0
     count, known = int(np.int64(header[0])), segments.numbers[COMPONENTS]
@@ -171,7 +170,11 @@ def _choose_components(header: np.ndarray, segments: Segments, components: np.nd
 
 @inner
 def _advance(levels: np.ndarray, components: np.ndarray, first: int, last: int, before: int, level: int) -> bool:
-    """Record the bits that a scan encodes; return whether these are the next bits of its coefficients."""
+    """Record which bits of which coefficients a scan encodes; return False unless these are the next bits of all its coefficients.
+
+    ``levels`` holds the lowest bit read so far of each component's coefficients; ``before`` and ``level`` are the lowest bit before and
+    after the scan, as in its header.
+    """
     if first > last or last >= FULL or (first == 0) != (last == 0) or (first > 0 and components.size != 1):
         return False
     if level > (LEVELS if first > 0 else _MAX_DC_LEVEL) or (before != 0 and before != level + 1):
@@ -198,7 +201,7 @@ def _units(segments: Segments, coefficients: Coefficients, components: np.ndarra
 
 @inner
 def _units_of_image(segments: Segments) -> tuple[int, int]:
-    """Return the number of units of an image across and down."""
+    """Return the number of units in a row and in a column of an image."""
     across, down, count = 1, 1, segments.numbers[COMPONENTS]
     for c in range(count):
         across, down = max(across, segments.components[c, ACROSS]), max(down, segments.components[c, DOWN])
@@ -208,13 +211,13 @@ def _units_of_image(segments: Segments) -> tuple[int, int]:
 
 @njit(inline="always", **OPTIONS)
 def _consumed(place: np.uint64, count: np.uint64) -> np.int64:
-    """Return the number of bytes consumed, including a partial one."""
+    """Return the number of bytes consumed, including one that is partly consumed."""
     return np.int64(place - (count >> np.uint64(3)))
 
 
 @inner
 def _read_direct(scan: _Pass, segments: Segments, coefficients: Coefficients) -> bool:
-    """Read a scan that encodes DC coefficients, or one more bit of each; return False for damaged data."""
+    """Read a scan that encodes DC coefficients, or one more bit of each of them; return False for damaged data."""
     direct, tables, data = pointer(coefficients.direct), pointer(segments.tables), pointer(scan.data)
     predicted = np.zeros(MAX_COMPONENTS, np.int64)
     together = scan.components.size > 1
@@ -264,7 +267,7 @@ def _read_direct(scan: _Pass, segments: Segments, coefficients: Coefficients) ->
 
 @inner
 def _order_up_to(last: int) -> np.ndarray:
-    """Return where to store coefficients; those beyond the last one of a scan go to ``_NOWHERE``."""
+    """Return the positions at which to store a scan's coefficients; all beyond ``last`` go to ``_NOWHERE``."""
     order = _ORDER.copy()
     order[last + 1 :] = _NOWHERE
     return order
@@ -281,7 +284,7 @@ def _place_of(plane: np.ndarray, row: int, column: int) -> int:
 
 @njit(inline="always", **OPTIONS)
 def _read_run(bits: np.uint64, size: np.uint64) -> np.int64:
-    """Return how many further blocks end here, from the bits after an end-of-block code."""
+    """Return the number of further blocks without more coefficients, encoded in the ``size`` bits after an end-of-block code."""
     return (np.int64(1) << np.int64(size)) - 1 + np.int64((bits >> _ONE) >> (np.uint64(63) - size))
 
 
@@ -356,7 +359,10 @@ def _read_band(scan: _Pass, all_tables: np.ndarray, coefficients: Coefficients) 
 
 @njit(inline="always", **OPTIONS)
 def _told(codes: types.CPointer, entry: np.uint64, reached: np.uint64, ends: np.uint64) -> np.uint64:
-    """Return a mask of the coefficients that an entry makes nonzero."""
+    """Return a mask of the coefficients that an entry of a code table makes nonzero.
+
+    ``reached`` and ``ends`` are the positions of the last coefficient before and after the entry.
+    """
     _, steps, size, second = first_code(codes, entry)
     is_second = np.uint64(second != np.uint64(0))
     return (size & _ONE) << (reached + steps) | is_second << (ends & np.uint64(63))
@@ -425,7 +431,7 @@ def _read_corrections(scan: _Pass, all_tables: np.ndarray, coefficients: Coeffic
     return True
 
 
-# The largest number of bits that can be read after a refill.
+# The number of bits that can be read after a refill, at least.
 _MOST_BITS = 56
 
 
@@ -433,8 +439,8 @@ _MOST_BITS = 56
 def _read_bits(
     data: types.CPointer, place: np.uint64, bits: np.uint64, count: np.uint64, wanted: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Read a bit for each one in the word ``wanted``, from the lowest on; return the reader, and the word with the read bits in their
-    places.
+    """Read one bit for each bit that is set in ``wanted``, from the lowest on; return ``place``, ``bits`` and ``count`` after them, and a
+    word with the bits that were read in the positions of those in ``wanted``.
     """
     told, left = np.uint64(0), wanted
     while left != np.uint64(0):
@@ -445,7 +451,7 @@ def _read_bits(
         left ^= part
         taken, coming = count_bits(part), bits
         while part != np.uint64(0):
-            # Two at a time: the number of iterations is unpredictable, so fewer are better.
+            # Two bits at a time: as the number of iterations is unpredictable, fewer iterations are better.
             lowest = part & (~part + _ONE)
             told |= lowest & (~(coming >> np.uint64(63)) + _ONE)
             part ^= lowest

@@ -1,4 +1,4 @@
-"""Decodes the one scan of a baseline JPEG, or a region of it; also a region of a progressive JPEG, from its coefficients.
+"""Decode a region of a baseline JPEG from its only scan, or of a progressive JPEG from its coefficients.
 
 Source: ITU-T T.81, annexes A.2 (the order of the data) and F.2 (decoding).
 """
@@ -39,19 +39,19 @@ def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) 
 
     Args:
         data: the file; uint8.
-        start: the start of the scan's data.
-        scan: the memory for the copy, followed by ``MARGIN`` zeros, or as many as fit; at least ``data.size - start``
+        start: the offset at which the scan's data begin.
+        scan: filled with the data, followed by ``MARGIN`` zeros, or as many as fit; at least ``data.size - start``
             elements.
-        ends: receives the positions in ``scan`` where restart intervals end; the last one ends the scan.
+        ends: filled with the positions in ``scan`` at which restart intervals end; the last one is the end of the scan.
 
     Returns:
-        The position of the marker at the end of the scan; 0 unless there are as many intervals before it as ``ends`` has elements.
+        The offset of the marker that ends the scan; 0 unless the scan has as many restart intervals as ``ends`` has elements.
     """
     here, there, interval = start, 0, 0
     while here + 1 < data.size:
         if here + _CHUNK < data.size:
             clear = copy_chunk(data, here, scan, there, _CHUNK, _PREFIX)
-            # Computed separately, so that the next chunk need not wait for the prefix's position.
+            # This case needs no position of a prefix, so that the next chunk need not wait for that to be computed.
             if clear == _CHUNK:
                 here += _CHUNK
                 there += _CHUNK
@@ -93,15 +93,15 @@ class Scan(NamedTuple):
 
     Attributes:
         data, ends: as from :func:`copy_scan`.
-        interval: units between restarts.
+        interval: the number of units between restarts.
         tables: the code tables, contiguous; uint64.
         dc_tables, ac_tables: the offset of each component's tables in ``tables``; int64 of shape (components,).
         quantizers: each component's quantizers, in rows of 64; int16.
         across, down: the horizontal and vertical subsampling of chroma: 1 or 2 each, or 4 and 1; 1 and 1 for a single component.
         height, width: the height and width of the reduced image.
-        size, chroma_size: the rows and columns of samples in each block of the first component, and of the others: 8, or a
+        size, chroma_size: the number of rows, and of columns, of samples in each block of the first component, and of chroma: 8, or a
             smaller power of two to reduce the image.
-        coefficients: a progressive image's coefficients, with which ``data`` are no longer needed; otherwise empty.
+        coefficients: a progressive image's coefficients, which replace ``data``; otherwise empty.
     """
 
     data: np.ndarray
@@ -125,12 +125,12 @@ class Memory(NamedTuple):
 
     Attributes:
         reader: the state of the bit reader, and its position in the restart intervals.
-        predicted: the DC coefficient of each component's last block.
+        predicted: the DC coefficient of each component's previous block.
         layout: the layout of the blocks of one unit; see :func:`_lay_out`.
         coefficients, reached: the results of :func:`decode_block` for the blocks of one unit; coefficients are in pairs of blocks.
         quantizers: the quantizers of the blocks of one unit, in the order of the coefficients.
-        planes: a strip, and scratch memory for a block at the end.
-        blue, red: a row of weighted chroma.
+        planes: the samples of a strip, followed by scratch memory for a block.
+        blue, red: sums of rows of chroma, for one row of pixels.
     """
 
     reader: np.ndarray
@@ -150,16 +150,17 @@ _COMPONENT, _DC, _AC, _START, _BEGIN, _STEP, _STRIDE, _SIZE = range(8)
 _COLUMNS = 8
 """The number of columns of a layout, a power of two."""
 _COMPONENTS = 3
-# Blocks are transformed in pairs; a single one is paired with a block of zeros.
+# Blocks are transformed in pairs; a single block is paired with a block of zeros.
 _MAX_BLOCKS, _MAX_PAIRS = 6, 3
 _NOWHERE = PAIR
 _PAIR = PAIR + 2 * OTHER
-"""The distance from pair to pair; ignored coefficients are written after those of both blocks."""
+"""The distance from pair to pair. Coefficients that are ignored are written after those of both blocks."""
 _KEPT, _DROPPED = order_of(PLACES, _NOWHERE), order_of(np.full_like(PLACES, _NOWHERE), _NOWHERE)
-# The last two rows are for upsampled chroma.
+# A strip has up to 16 rows of luma and 8 of each chroma plane, each after the last row of the strip above; two more rows are scratch memory
+# for upsampled chroma.
 _WIDEST_UNIT, _ROWS_OF_STRIP = 32, 17 + 9 + 9 + 2
 MAX_UNIT_ROWS = 16
-"""The number of rows of pixels in the tallest units."""
+"""The maximum number of rows of pixels in a unit."""
 _SPARE = 64
 
 
@@ -180,20 +181,19 @@ def memory_for(width: int) -> Memory:
 
 
 class _Strip(NamedTuple):
-    """A row of units as samples, preceded by the last row of samples of the one above.
+    """The samples of a row of units, preceded by the last row of samples of the row of units above.
 
     Attributes:
         first, last: the first and last column of units.
-        stride, chroma_stride: the distance from row to row of luma and of chroma, in samples.
-        blue, red: the offsets of the chroma planes.
+        stride, chroma_stride: the distance from one row of samples to the next, of luma and of chroma, in samples.
+        blue, red: the offsets of the chroma planes in :attr:`Memory.planes`.
         spare: the offset of scratch memory for two rows of chroma.
         grey: whether there is no chroma.
-        unit_height, unit_width: the size of a unit in pixels.
-        chroma_size: the rows and columns of chroma samples in a unit.
-        across, down: the subsampling of chroma that remains after blocks are transformed.
+        unit_height, unit_width: the height and width of a unit in pixels.
+        chroma_size: the number of rows, and of columns, of chroma samples in a unit.
+        across, down: the subsampling of chroma that is left after blocks are transformed.
         is_repeated: whether chroma samples are repeated instead of smoothed.
-        chroma_columns, chroma_rows: the number of chroma columns of the strip, and of chroma rows of the image, that have
-            samples.
+        chroma_columns, chroma_rows: the number of chroma columns in the strip, and of chroma rows in the image, without padding.
     """
 
     first: int
@@ -215,7 +215,7 @@ class _Strip(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """Pointers to arrays: counting references to the arrays in each row would take a twelfth of the time.
+    """Pointers to arrays. With arrays instead, counting references to them in each row would take a twelfth of the time.
 
     Attributes:
         planes, blue, red: as in :class:`Memory`.
@@ -232,11 +232,11 @@ class Strips(NamedTuple):
     """The state of decoding a region strip by strip.
 
     Attributes:
-        strip: the values that strips share.
+        strip: the layout of a strip, the same for all strips.
         blocks, used: the number of blocks in a unit, and how many of them the region needs.
         begin: the row of units at which decoding begins: the last one up to ``first`` that begins with a restart.
         first, last: the first and last row of units that the region needs.
-        top, left, rows, columns, channels: the position and shape of its pixels.
+        top, left, rows, columns, channels: the position and shape of the region.
     """
 
     strip: _Strip
@@ -260,10 +260,10 @@ def decode_scan(
 
     Args:
         scan: a :class:`Scan`.
-        memory: memory for images at least as wide.
+        memory: from :func:`memory_for`, for images at least as wide.
         top, left: the region's first row and column.
-        output: receives the region; uint8 of shape (H, W, C), contiguous, at least ``LANES`` wide. With one channel for
-            three components, only luma is decoded.
+        output: filled with the region; uint8 of shape (H, W, C), contiguous, at least ``LANES`` wide. If it has one channel and the
+            image three components, only luma is decoded.
         reverse: whether the pixels are in BGR order.
         smooth: whether chroma is smoothed where it is halved; otherwise samples are repeated.
     """
@@ -279,7 +279,7 @@ def decode_scan(
 
 @njit(inline="always", **OPTIONS)
 def units_of_region(start: int, count: int, size: int, unit: int, sampling: int) -> tuple[int, int]:
-    """Return the first and the last unit that a region needs in one dimension; smoothed chroma needs one more sample around it.
+    """Return the first and the last unit that a region needs in one dimension; to smooth chroma, a sample on each side is needed, too.
 
     Args:
         start, count: the region's first pixel, and its number of pixels.
@@ -321,7 +321,7 @@ def begin_strips(
         chroma_size,
         across,
         down,
-        # Chroma of a quarter of the columns, or of blocks of one sample, is not smoothed.
+        # Chroma is not smoothed if it has a quarter of the columns, or if its blocks are reduced to one sample.
         not smooth or across == 4 or chroma_size == 1,
         min((scan.width + 1) // 2 - first_column * chroma_size, chroma_stride),
         (scan.height + 1) // 2,
@@ -355,8 +355,8 @@ def convert_strip(
     """Convert the rows of the region that a row of units completes; return the number of rows that are then done.
 
     Args:
-        done: the number of rows that were done before.
-        pixels: receives the rows; uint8, contiguous, beginning with the region's row ``begin``.
+        done: the number of the region's rows that were converted before.
+        pixels: filled with the rows; uint8, contiguous, beginning with the region's row ``begin``.
         reverse: whether the pixels are in BGR order.
     """
     if row < strips.first:
@@ -364,7 +364,7 @@ def convert_strip(
     strip, height, bottom = strips.strip, strips.strip.unit_height, strips.top + strips.rows
     planes = pointer(memory.planes)
     places = _Places(planes, pointer(memory.blue), pointer(memory.red), pointer(pixels))
-    # The last row of a strip needs chroma of the next strip.
+    # If chroma is subsampled vertically, the last row of a strip needs chroma of the next strip.
     ready = bottom if row == strips.last else min((row + 1) * height - (strip.down - 1), bottom)
     for y in range(strips.top + done, ready):
         target = (y - strips.top - begin) * strips.columns
@@ -377,7 +377,7 @@ def convert_strip(
 
 @inner
 def is_complete(scan: Scan, memory: Memory, strips: Strips) -> bool:
-    """Return whether the data end where they should; True if the last row of units read ends neither an interval nor the image."""
+    """Return whether the data end where they should. True if the last row that was read ends neither a restart interval nor the image."""
     is_last = strips.last == (scan.height - 1) // strips.strip.unit_height
     if is_progressive(scan) or not (is_last or memory.reader[_LEFT] == 0):
         return True
@@ -386,7 +386,7 @@ def is_complete(scan: Scan, memory: Memory, strips: Strips) -> bool:
 
 @njit(inline="always", **OPTIONS)
 def begin_reading(scan: Scan, memory: Memory, restarts: int) -> None:
-    """Move the reader to the start of the interval after this number of restarts."""
+    """Move the reader to the start of the restart interval after ``restarts`` restarts."""
     memory.reader[:] = 0
     begin = scan.ends[restarts - 1] if restarts > 0 else 0
     _read_from(pointer(scan.data), np.uint64(begin), pointer(memory.reader))
@@ -399,7 +399,9 @@ def begin_reading(scan: Scan, memory: Memory, restarts: int) -> None:
 def begin_unit(
     data: types.CPointer, ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer
 ) -> bool:
-    """Restart if a unit is the first of an interval; return False if the previous interval's data do not end there."""
+    """Prepare to read a unit: if it is the first of a restart interval, restart; return False if the previous interval's data do not
+    end there.
+    """
     if at(reader, _LEFT) == 0 and not _restart(data, ends, interval, reader, predicted):
         return False
     put(reader, _LEFT, at(reader, _LEFT) - np.uint64(1))
@@ -408,7 +410,7 @@ def begin_unit(
 
 @njit(inline="always", **OPTIONS)
 def is_beyond(ends: types.CPointer, reader: types.CPointer) -> bool:
-    """Return whether more data were read than the interval has."""
+    """Return whether more data were read than the restart interval has."""
     return _consumed(reader) > at(ends, at(reader, _RESTARTS))
 
 
@@ -420,7 +422,7 @@ def at_end(scan: Scan, memory: Memory) -> bool:
 
 @njit(inline="always", **OPTIONS)
 def _consumed(reader: np.ndarray | types.CPointer) -> np.int64:
-    """Return the number of bytes consumed, including a partial one."""
+    """Return the number of bytes consumed, including one that is partly consumed."""
     return np.int64(at(reader, PLACE) - (at(reader, COUNT) >> np.uint64(3)))
 
 
@@ -433,7 +435,7 @@ def put_reader(reader: types.CPointer, place: np.uint64, bits: np.uint64, count:
 
 @njit(inline="always", **OPTIONS)
 def _read_from(data: types.CPointer, place: np.uint64, reader: types.CPointer) -> None:
-    """Move the reader to a byte of the data, and read its first bits."""
+    """Move the reader to the byte at ``place``, and fill its bit buffer."""
     after, bits, count = refilled(data, place, np.uint64(0), np.uint64(0))
     put_reader(reader, after, bits, count)
 
@@ -442,7 +444,7 @@ def _read_from(data: types.CPointer, place: np.uint64, reader: types.CPointer) -
 def _restart(
     data: types.CPointer, ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer
 ) -> bool:
-    """Continue with the next interval; return False if the data of this one do not end here."""
+    """Continue with the next restart interval; return False if the data of the current one do not end here."""
     restarts = np.int64(at(reader, _RESTARTS))
     if _consumed(reader) != at(ends, restarts):
         return False
@@ -456,20 +458,21 @@ def _restart(
 
 @njit(inline="always", **OPTIONS)
 def _known(reached: np.uint64) -> np.int64:
-    """Return the number of coefficients of a block that may be nonzero, in zig-zag order."""
+    """Return the number of coefficients of a block, in zig-zag order, that may be nonzero; ``reached`` is from :func:`decode_block`."""
     return np.int64(reached) - ENDED + 1 if reached >= ENDED else np.int64(FULL)
 
 
 @inner
 def _lay_out(scan: Scan, memory: Memory, strip: _Strip, channels: int) -> tuple[int, int]:
-    """Describe the blocks of a unit, a row for each: its component and code tables, the offset of its coefficients, the
-    offset in the strip of its samples for the first unit, the distances from unit to unit and from row to row, and the
+    """Describe each block of a unit in a row of ``memory.layout``: its component and code tables, the offset of its coefficients, the
+    offset in the strip of its samples in the first unit, the distances from unit to unit and from row to row, and the
     number of rows. Also order the quantizers of the blocks.
 
     The two blocks of a pair have the same size.
 
     Returns:
-        The number of blocks in a unit, and how many of them are needed. Samples of the others are written to scratch memory.
+        The number of blocks in a unit, and how many of them are needed. Samples of blocks that are not needed are written to scratch
+        memory.
     """
     lumas, components, layout, size = scan.across * scan.down, scan.dc_tables.size, memory.layout, scan.size
     blocks = lumas + components - 1
@@ -495,7 +498,7 @@ def _lay_out(scan: Scan, memory: Memory, strip: _Strip, channels: int) -> tuple[
 
 @njit(inline="always", **OPTIONS)
 def _order_quantizer(scan: Scan, memory: Memory, c: int, pair: int, other: int) -> None:
-    """Order a component's quantizers like the coefficients of a block in a pair."""
+    """Store a component's quantizers in the order of the coefficients of a block in a pair."""
     for k in range(FULL):
         memory.quantizers[pair * PAIR + other + PLACES[k]] = scan.quantizers[c * FULL + k]
 
@@ -533,7 +536,7 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, blocks: int, used: 
 
     Args:
         blocks: the number of blocks in a unit.
-        used: how many of them the strip needs.
+        used: the number of blocks in a unit that the strip needs.
     """
     reader, predicted, reached = pointer(memory.reader), pointer(memory.predicted), pointer(memory.reached)
     data, ends, tables = pointer(scan.data), pointer(scan.ends), pointer(scan.tables)
@@ -603,7 +606,7 @@ def _convert_row(
     """Convert the pixels of row ``y`` of the image, which is in the current strip, from column ``left`` on.
 
     Args:
-        target: the number of the row's first pixel in the output.
+        target: the index in the output of the row's first pixel.
     """
     planes, pixels, down = places.planes, places.pixels, strip.down
     start = left - strip.first * strip.unit_width
@@ -658,6 +661,6 @@ def _convert_row(
 
 @njit(inline="always", **OPTIONS)
 def _keep_last_row(planes: types.CPointer, begin: int, height: int, stride: int) -> None:
-    """Keep the last row of a plane as the one above the next strip."""
+    """Copy the last row of a plane in front of its first row, as the row above the next strip."""
     for x in range(stride):
         put(planes, begin + x, at(planes, begin + height * stride + x))

@@ -1,4 +1,4 @@
-"""Reads the marker segments before the scans of a baseline or progressive JPEG.
+"""Read the marker segments before the scans of a baseline or progressive JPEG.
 
 Sources: ITU-T T.81, annex B (markers); ITU-T T.871 (JFIF); Adobe technical note 5116 (the marker APP14).
 
@@ -19,7 +19,8 @@ _FRAME, _FRAME_OF_ANY_TABLES, _PROGRESSIVE_FRAME = 0xC0, 0xC1, 0xC2
 _TABLES, _QUANTIZERS, _INTERVAL, _SCAN = 0xC4, 0xDB, 0xDD, 0xDA
 _APP0, _APP14, _APP15, _COMMENT = 0xE0, 0xEE, 0xEF, 0xFE
 _TABLES_OF_A_CLASS, _AC = 4, 16
-# The classes of code tables: for DC coefficients, for AC coefficients, and for those in progressive files, whose symbols differ.
+# The number of classes of code tables: for DC coefficients, for AC coefficients in baseline files, and for AC coefficients in progressive
+# files, which have other symbols.
 _CLASSES = 3
 MAX_COMPONENTS, _LARGEST_FACTOR = 3, 4
 
@@ -31,14 +32,14 @@ class Segments(NamedTuple):
         numbers: the values at ``HEIGHT``, ``WIDTH``, ``INTERVAL`` (units between restarts, or 0), ``START`` (the offset of the
             scan's data), ``COMPONENTS``, ``JFIF`` (1 if there is such a marker), ``ADOBE`` (the transform in Adobe's marker, or
             -1), ``PROGRESSIVE`` (1 or 0) and ``HEADER`` (the offset of the scan's header, after its length).
-        components: the number, the horizontal and vertical factor, and the quantizer of each component.
-        dc_tables, ac_tables: the offset of each component's code tables in ``tables``.
-        codes: the codes by class and number, as in the file: the numbers of codes of 1 to 16 bits, and the codes'
+        components: for each component: its number, its horizontal and vertical sampling factors, and the number of its quantizers.
+        dc_tables, ac_tables: the offset in ``tables`` of each component's code table for DC and for AC coefficients.
+        codes: the codes by class and number, as in the file: the number of codes of each length from 1 to 16 bits, and the codes'
             symbols.
-        factors: each component's quantizer, in rows.
+        factors: the 64 quantizers of each component, one component after the other.
         quantizers: the quantizers by number.
         tables: the code tables, by class and number; :func:`build_tables` makes those that the scan needs.
-        built: the codes from which they were made.
+        built: the codes from which the code tables were made.
         known: which quantizers and code tables the file has.
     """
 
@@ -58,7 +59,7 @@ HEIGHT, WIDTH, INTERVAL, START, COMPONENTS, JFIF, ADOBE, PROGRESSIVE, HEADER = r
 NUMBER, ACROSS, DOWN, _QUANTIZER = range(4)
 LENGTHS = 16
 CODES = LENGTHS + MAX_CODES
-"""The size in bytes of a table's codes; unused bytes are 0."""
+"""The size in bytes of the codes of one table, as in :attr:`Segments.codes`; unused bytes are 0."""
 
 
 @kernel
@@ -80,7 +81,7 @@ def memory_for_segments() -> Segments:
 
 @kernel
 def read_segments(data: np.ndarray, segments: Segments) -> bool:
-    """Read a file's segments up to its first scan; return False if it is neither baseline nor progressive, or damaged.
+    """Read a file's segments up to its first scan; return False if the file is damaged, or neither baseline nor progressive.
 
     Args:
         data: the file; uint8.
@@ -139,7 +140,7 @@ def _two_bytes(data: np.ndarray, place: int) -> np.int64:
 
 @njit(inline="always", **OPTIONS)
 def _begins(body: np.ndarray, letters: tuple[int, int, int, int, int], shortest: int) -> bool:
-    """Return whether a segment has at least ``shortest`` bytes and begins with five letters."""
+    """Return whether a segment has at least ``shortest`` bytes and begins with the five ``letters``."""
     begins = body.size >= shortest
     for i in range(min(5, body.size)):
         begins &= body[i] == letters[i]
@@ -180,8 +181,8 @@ def _read_quantizers(body: np.ndarray, segments: Segments) -> bool:
 
 @njit(inline="always", **OPTIONS)
 def _are_same(codes: np.ndarray, given: np.ndarray) -> bool:
-    """Return whether codes are the same as those of a table, which were checked before. All of ``given`` is compared: its length follows
-    from the numbers of codes in it.
+    """Return whether the file's codes, ``given``, equal a table's ``codes``, which were checked before. It suffices to compare the bytes of
+    ``given``, because they include the numbers of codes, from which their length follows.
     """
     different = np.uint8(0)
     for i in range(min(codes.size, given.size)):
@@ -206,11 +207,11 @@ def _read_tables(body: np.ndarray, segments: Segments) -> bool:
         if kind >= _AC:
             number += (2 if is_progressive else 1) * _TABLES_OF_A_CLASS
         codes, given = segments.codes[number], body[start + 1 : end]
-        # Most files have the same codes as the previous one.
+        # Most files have the same codes as the previous file.
         if not _are_same(codes, given):
             if not are_codes(lengths, given[LENGTHS:], kind < _AC, is_progressive):
                 return False
-            # A loop: the error message of an array assignment would take seconds to compile.
+            # A loop instead of an array assignment, whose error message would take seconds to compile.
             for i in range(codes.size):
                 codes[i] = given[i] if i < given.size else 0
         segments.known[_TABLES_OF_A_CLASS + number] = True
@@ -242,7 +243,7 @@ def _read_scan(body: np.ndarray, segments: Segments) -> bool:
 
 @kernel
 def build_tables(segments: Segments) -> None:
-    """Build the code tables that the scan needs, except those that were already built from the same codes."""
+    """Build the code tables that the scan needs, except tables that were already built from the same codes."""
     for c in range(segments.numbers[COMPONENTS]):
         for start in (segments.dc_tables[c], segments.ac_tables[c]):
             _build_table(segments, start // TABLE)
@@ -264,13 +265,13 @@ def _build_table(segments: Segments, number: int) -> None:
 
 @inner
 def find_table(segments: Segments, number: int, is_dc: bool, largest: int) -> int:
-    """Return the offset in ``tables`` of a code table of a progressive file, built if needed; -1 if there is
-    no valid one.
+    """Return the offset in ``tables`` of a code table of a progressive file, and build the table if necessary; -1 if the file has no such
+    table, or an invalid one.
 
     Args:
         number: the table's number within its class.
         is_dc: whether the table is for DC coefficients.
-        largest: the largest size in bits of a value that its symbols may announce.
+        largest: the maximum size in bits of a value; a table with symbols for larger values is invalid.
     """
     if number >= _TABLES_OF_A_CLASS:
         return -1
@@ -278,7 +279,7 @@ def find_table(segments: Segments, number: int, is_dc: bool, largest: int) -> in
     if not segments.known[_TABLES_OF_A_CLASS + number]:
         return -1
     codes = segments.codes[number]
-    # Unused symbols are zeros.
+    # All bytes can be checked, because those of unused symbols are zeros.
     for i in range(LENGTHS, CODES):
         if codes[i] & 15 > largest:
             return -1
@@ -288,9 +289,9 @@ def find_table(segments: Segments, number: int, is_dc: bool, largest: int) -> in
 
 @inner
 def take_quantizers(segments: Segments) -> bool:
-    """Copy the quantizers read so far to the components; return whether none is missing.
+    """Copy each component's quantizers to ``factors``; return False if any are missing.
 
-    They are then marked as unknown, so that later ones can be detected; see :func:`has_quantizers`.
+    All quantizers are then marked as unknown, so that quantizers that are read later can be detected; see :func:`has_quantizers`.
     """
     for c in range(segments.numbers[COMPONENTS]):
         quantizer = segments.components[c, _QUANTIZER]
@@ -304,11 +305,11 @@ def take_quantizers(segments: Segments) -> bool:
 
 @inner
 def has_quantizers(segments: Segments) -> np.bool_:
-    """Return whether quantizers were read after those of the components were copied."""
+    """Return whether quantizers were read after :func:`take_quantizers` was called."""
     return segments.known[:_TABLES_OF_A_CLASS].any()
 
 
-# Chroma of two columns is not smoothed.
+# In narrower images, halved chroma may have only two columns, and other decoders do not smooth that.
 _MIN_WIDTH_PIXELS = 6
 
 
@@ -316,7 +317,7 @@ _MIN_WIDTH_PIXELS = 6
 def find_sampling(segments: Segments) -> tuple[int, int]:
     """Return the horizontal and vertical subsampling of chroma; 0, 0 if the image is not supported.
 
-    Supported are grey images, and YCbCr ones, with chroma subsampled by up to 2 in each direction, or by 4
+    Supported are grey images, and YCbCr images whose chroma is subsampled by up to 2 in each direction, or by 4
     horizontally.
     """
     components, numbers = segments.components, segments.numbers

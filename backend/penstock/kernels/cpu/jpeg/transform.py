@@ -1,8 +1,8 @@
-"""The inverse discrete cosine transform of 8x8 blocks, in integers, to 8x8 pixels or fewer.
+"""The inverse discrete cosine transform of 8x8 blocks, in integers, to 8x8 samples or fewer.
 
 Source: C. Loeffler, A. Ligtenberg and G. Moschytz, "Practical fast 1-D DCT algorithms with 11 multiplications", ICASSP
     1989.
-Constants have 13 fractional bits, and values between the two passes 2 bits more than the result, as in most JPEG decoders.
+As in most JPEG decoders, constants have 13 fractional bits, and values between the two passes have 2 bits more than the result.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FIRST, _SECOND = _BITS - _BETWEEN, _BITS + _BETWEEN + 3
 """The shift after each pass: together, both also divide by 8, the product of the two passes' scale factors."""
 _MIDDLE = 128
 IN_FOUR_ROWS = 10
-"""The number of coefficients, in zig-zag order, within the first four rows and columns."""
+"""The number of coefficients, from the first one in zig-zag order, that lie within the first four rows and columns."""
 
 
 def _fixed(number: float) -> int:
@@ -69,15 +69,15 @@ CONSTANTS = {
 """The constants of the GPU kernel for the same transform."""
 
 MAX_EXACT_BITS = 14
-"""The largest number of bits, without the sign, for which decoders with 16-bit additions give the same results."""
+"""The maximum number of bits of an intermediate result, without its sign, for which decoders with 16-bit additions give the same pixels."""
 
 
-# The order of rows and of columns: products are computed for pairs of adjacent numbers, and the first four are enough for blocks
-# with few coefficients.
+# The order in which rows and columns are stored: products are computed for pairs of adjacent numbers, and if a block has few coefficients,
+# they are all in the first four.
 _SEQUENCE = (0, 2, 1, 3, 4, 6, 5, 7)
 LANES = 16
 FULL_SIZE = 8
-"""The number of rows and columns of pixels in a block that is not reduced."""
+"""The number of rows, and of columns, of samples in a block that is not reduced."""
 PAIR = 128
 """The number of coefficients of two blocks."""
 OTHER = LANES // 2
@@ -87,7 +87,7 @@ OTHER = LANES // 2
 def _place(row: int, column: int) -> int:
     """Return the position of a coefficient of the first block of a pair.
 
-    A vector of 16 holds four columns of two rows, column by column: first those of one block, then those of the other.
+    A vector of 16 numbers holds four columns of two rows, column by column: first those of one block, then those of the other.
     """
     rows, second = divmod(_SEQUENCE.index(row), 2)
     columns, lane = divmod(_SEQUENCE.index(column), 4)
@@ -95,9 +95,9 @@ def _place(row: int, column: int) -> int:
 
 
 PLACES = np.array([_place(*divmod(number, 8)) for number in range(64)], np.uint8)
-"""The positions of the coefficients of the first block of a pair."""
+"""The positions of the coefficients of the first block of a pair, row by row."""
 
-# The offset of all pixels plus the rounding term, in units of the first number of a row.
+# Added to the first number of each column before the second pass: the offset of all samples, plus the rounding term.
 _ADDED = pair_of((_MIDDLE << _SECOND | 1 << (_SECOND - 1)) >> _BITS, 0)
 
 _Two = tuple[Vector, Vector]
@@ -107,7 +107,7 @@ _Eight = tuple[Vector, Vector, Vector, Vector, Vector, Vector, Vector, Vector]
 
 @njit(inline="always", **OPTIONS)
 def _joined(e: _Four, o: _Four, shift: int) -> _Eight:
-    """Combine the even and odd parts of the transform, and shift the results."""
+    """Combine the even and odd parts of the transform, and shift the results right."""
     return (
         (e[0] + o[3]) >> shift,
         (e[1] + o[2]) >> shift,
@@ -122,10 +122,10 @@ def _joined(e: _Four, o: _Four, shift: int) -> _Eight:
 
 @njit(inline="always", **OPTIONS)
 def _transformed(p: _Four, half: int, shift: int) -> _Eight:
-    """Return the transform of eight numbers in four vectors of pairs, plus ``half``, shifted.
+    """Return the transform of eight numbers in four vectors of pairs, plus ``half``, shifted right.
 
     Args:
-        p: numbers 0 and 2, 1 and 3, 4 and 6, 5 and 7.
+        p: the pairs of numbers 0 and 2, 1 and 3, 4 and 6, 5 and 7.
     """
     e = (
         weighted_pairs(p[0], _E02[0]) + half + weighted_pairs(p[2], _E46[0]),
@@ -144,7 +144,7 @@ def _transformed(p: _Four, half: int, shift: int) -> _Eight:
 
 @njit(inline="always", **OPTIONS)
 def _transformed_few(p: _Two, half: int, shift: int) -> _Eight:
-    """Return the transform of eight numbers, the last four of which are zeros."""
+    """Same as :func:`_transformed`, for eight numbers of which the last four are zeros."""
     e = (
         weighted_pairs(p[0], _E02[0]) + half,
         weighted_pairs(p[0], _E02[1]) + half,
@@ -160,7 +160,8 @@ def _transformed_few(p: _Two, half: int, shift: int) -> _Eight:
     return _joined(e, o, shift)
 
 
-# Transforms of eight numbers to four or two leave out high frequencies; halving the number of results halves the scale factor.
+# Transforms of eight numbers to four or two leave out high frequencies. As halving the number of results halves the scale of the
+# transform, constants are doubled.
 _E4 = tuple(pair_of(2 * _ONE, sign * _fixed(1.847759065)) for sign in (1, -1))
 _E4_67 = tuple(pair_of(0, -sign * _fixed(0.765366865)) for sign in (1, -1))
 _O4_13 = (
@@ -178,7 +179,7 @@ _O2_57 = pair_of(_fixed(0.850430095), -_fixed(0.720959822))
 
 @njit(inline="always", **OPTIONS)
 def _to_four(p: _Four, half: int, shift: int) -> _Four:
-    """Transform eight numbers in vectors of pairs to four; return them plus ``half``, shifted."""
+    """Transform eight numbers in vectors of pairs to four; return these plus ``half``, shifted right."""
     e0 = weighted_pairs(p[0], _E4[0]) + half + weighted_pairs(p[2], _E4_67[0])
     e1 = weighted_pairs(p[0], _E4[1]) + half + weighted_pairs(p[2], _E4_67[1])
     o0 = weighted_pairs(p[1], _O4_13[0]) + weighted_pairs(p[3], _O4_57[0])
@@ -188,7 +189,7 @@ def _to_four(p: _Four, half: int, shift: int) -> _Four:
 
 @njit(inline="always", **OPTIONS)
 def _to_two(p: _Four, half: int, shift: int) -> _Two:
-    """Transform eight numbers in vectors of pairs to two; return them plus ``half``, shifted."""
+    """Transform eight numbers in vectors of pairs to two; return these plus ``half``, shifted right."""
     e = (weighted_pairs(p[0], _E2) << 1) + half
     o = weighted_pairs(p[1], _O2_13) + weighted_pairs(p[3], _O2_57)
     return (e + o) >> shift, (e - o) >> shift
@@ -196,7 +197,7 @@ def _to_two(p: _Four, half: int, shift: int) -> _Two:
 
 @njit(inline="always", **OPTIONS)
 def _packed(first: _Eight, second: _Eight) -> _Eight:
-    """Join the results for the first and the last four of eight numbers."""
+    """Join the results for the first four and for the last four columns (or rows) in vectors of 16 bits."""
     return (
         packed_halves(first[0], second[0]),
         packed_halves(first[1], second[1]),
@@ -211,7 +212,7 @@ def _packed(first: _Eight, second: _Eight) -> _Eight:
 
 @njit(inline="always", **OPTIONS)
 def _moved(rows: _Eight) -> Vector:
-    """Return a vector that is negative in each lane where one of eight numbers is out of range: 2^14 more is negative in 16 bits.
+    """Return a vector that is negative in each lane in which one of eight numbers is out of range, as adding 2^14 shows in 16 bits.
 
     The results of the first pass suffice to judge this: their sum of squares is 128 times that of the coefficients.
     """
@@ -252,11 +253,11 @@ def transform_all(
 
     Args:
         c: the dequantized coefficients, in the order of ``PLACES``.
-        plane: a pointer to uint8: the memory for the pixels. The first rows begin at ``place`` and ``other_place``, the next ones
-            ``stride`` and ``other_stride`` further on.
+        plane: a pointer to uint8: the memory for the pixels. The first block's rows begin at ``place`` and are ``stride`` bytes apart, the
+            second block's begin at ``other_place`` and are ``other_stride`` bytes apart.
 
     Returns:
-        A vector with a negative number if an intermediate result was out of range.
+        A vector in which some lane is negative if an intermediate result was out of range.
     """
     half = 1 << (_FIRST - 1)
     rows = _packed(
@@ -323,10 +324,10 @@ def transform_pair(
     other_stride: int,
     size: np.int64,
 ) -> Vector:
-    """Dequantize and transform two blocks, as :func:`transform_all` does, and clear them.
+    """Dequantize and transform two blocks, as :func:`transform_all` does, and set their coefficients to zero.
 
     Args:
-        size: the rows and columns of pixels for each block: 8, 4, 2 or 1.
+        size: the number of rows, and of columns, of pixels for each block: 8, 4, 2 or 1.
         blocks: a pointer to int16: the coefficients, in the order of ``PLACES``, from ``start`` on.
         quantizers: a pointer to int16: the quantizers of both blocks, in the same order, from ``base`` on.
         known: the number of coefficients of a block, in zig-zag order, that may be nonzero.
