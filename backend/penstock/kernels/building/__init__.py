@@ -1,8 +1,8 @@
-"""Compiling kernels ahead of time: those in the list of `kernels/signatures.txt`, as libraries that need neither numba nor LLVM.
+"""Compile the kernels listed in `kernels/signatures.txt` ahead of time, into libraries that need neither numba nor LLVM.
 
 numba translates a kernel for the types of its arguments, LLVM compiles the result for a processor (`objects.py`), and a
-linker makes a library of all (`linking.py`), which `kernels/cpu/libraries.py` loads. An object file is stored under a
-digest of all that it depends on: its kernel's code and what that refers to, the types, the processor, and the versions
+linker makes a library of all object files (`linking.py`), which `kernels/cpu/libraries.py` loads. An object file is stored under a
+digest of everything on which it depends: the kernel's code and all that this refers to, the types, the processor, and the versions
 of numba and LLVM.
 """
 
@@ -30,9 +30,7 @@ from penstock.kernels.recording import Signature
 
 _SYMBOL = "penstock_kernel_"
 _KERNELS_AT_ONCE = 24
-"""The number of a module's kernels that a process compiles before another process may take the next ones, so that all
-processes end at about the same time.
-"""
+"""The number of kernels of a module that a process takes at a time; no more, so that all processes end at about the same time."""
 
 
 @dataclass
@@ -40,10 +38,10 @@ class Built:
     """The outcome of compiling the listed kernels.
 
     Attributes:
-        compiled: how many were compiled.
+        compiled: the number of kernels that were compiled.
         kept: the number of kernels that had not changed.
         failures: for each kernel that could not be compiled, the reason.
-        seconds: the time that it took.
+        seconds: the time that compiling took.
     """
 
     compiled: int = 0
@@ -60,9 +58,9 @@ class _Job(NamedTuple):
     """A kernel to compile.
 
     Attributes:
-        signature: the kernel, and the types it is compiled for.
-        digest: its sources' digest.
-        key: a digest of all that the object depends on.
+        signature: the kernel, and the types for which it is compiled.
+        digest: the digest of the kernel's sources.
+        key: the digest of everything on which the object file depends.
         folder: the folder for object files.
         target: the processor.
     """
@@ -75,21 +73,22 @@ class _Job(NamedTuple):
 
     @property
     def object(self) -> Path:
-        """The object's file."""
+        """The path of the object file."""
         return self.folder / f"{self.key}.o"
 
     @property
     def results(self) -> Path:
-        """The file with the type of its results, which is written last."""
+        """The path of the file with the type of the kernel's results; it is written after the object file."""
         return self.folder / f"{self.key}.results"
 
 
 def build_here(processes: int = 2, first: bool = False) -> Built:
-    """Compile for this machine, into the checkout.
+    """Compile kernels for this machine into the checkout's `build/kernels`.
 
     Args:
-        processes: the number of processes that compile at once.
-        first: whether to compile only what the demonstration and the usual pipelines need; other compiled kernels stay.
+        processes: the number of processes that compile at the same time.
+        first: whether to compile only the kernels that the demonstration and common pipelines need. Others that were compiled before
+            stay in the library.
 
     Raises:
         ValueError: the package is not in a checkout.
@@ -102,11 +101,11 @@ def build_here(processes: int = 2, first: bool = False) -> Built:
 
 
 def build_levels(architecture: str, processes: int = 2) -> Built:
-    """Compile for all levels of an architecture's processors, into the checkout's folder for wheels.
+    """Compile kernels for all levels of an architecture's processors into the checkout's folder for wheels.
 
     Args:
-        architecture: the wheel's: ``x86_64`` or ``aarch64``.
-        processes: the number of processes that compile at once.
+        architecture: the wheel's architecture: ``x86_64`` or ``aarch64``.
+        processes: the number of processes that compile at the same time.
 
     Raises:
         ValueError: the package is not in a checkout, or there are no levels for the architecture.
@@ -126,7 +125,7 @@ def build_levels(architecture: str, processes: int = 2) -> Built:
 
 
 def build_cuda_here(threads: int = 2) -> int:
-    """Compile the CUDA kernels for all GPUs into the checkout's folder, which the build of wheels reads, too.
+    """Compile the CUDA kernels for all GPUs into a folder of the checkout, from which they are also packed into wheels.
 
     Args:
         threads: the number of threads that compile.
@@ -154,15 +153,15 @@ def build_library(
     processes: int = 2,
     wanted: frozenset[Signature] | None = None,
 ) -> Built:
-    """Compile kernels into a library; unchanged object files are taken from its folder.
+    """Compile kernels into a library; object files in its folder that are up to date are reused.
 
     Args:
-        signatures: the kernels' signatures.
+        signatures: the signatures of the kernels in the library.
         target: the processor.
-        library: its file.
+        library: the path of the library.
         linker: the command of a C++ compiler for the target.
-        processes: the number of processes that compile at once.
-        wanted: compile only these of them; by default, all.
+        processes: the number of processes that compile at the same time.
+        wanted: the signatures among ``signatures`` to compile if they are not up to date; by default, all.
     """
     begin, built, objects = time.perf_counter(), Built(), library.parent / "objects"
     objects.mkdir(parents=True, exist_ok=True)
@@ -187,7 +186,7 @@ def build_library(
 
 
 def _jobs(signatures: Iterable[Signature], folder: Path, target: Target, failures: list[str]) -> Iterable[_Job]:
-    """Yield the kernels to compile; add those that do not exist to ``failures``."""
+    """Yield a job for each kernel; add kernels that do not exist to ``failures``."""
     from penstock.kernels.building.objects import find_kernel
 
     versions = libraries.FORMAT, version("numba"), version("llvmlite"), target
@@ -202,8 +201,8 @@ def _jobs(signatures: Iterable[Signature], folder: Path, target: Target, failure
 
 
 def _compile_all(jobs: Sequence[_Job], processes: int) -> Iterable[str]:
-    """Compile all kernels, and yield the failures. Kernels of a module share functions, so a process compiles several
-    of these.
+    """Compile all kernels, and yield the failures. The same process compiles several kernels of a module, because these share
+    functions.
     """
     modules = defaultdict[str, list[_Job]](list)
     for job in jobs:
@@ -242,8 +241,8 @@ def _compile_part(jobs: Sequence[_Job]) -> list[str]:
 
 
 def _index(jobs: Sequence[_Job], target: Target) -> dict[str, object]:
-    """Return the index that `libraries.py` reads from a library: for each kernel, and each list of types, digest,
-    symbol and results.
+    """Return the index that `libraries.py` reads from a library: for each kernel and each list of types of arguments, the digest of the
+    sources, the symbol, and the type of the results.
     """
     entries = defaultdict[str, dict[str, list[str]]](dict)
     for job in jobs:
@@ -255,8 +254,8 @@ def _index(jobs: Sequence[_Job], target: Target) -> dict[str, object]:
 
 
 def _contents(library: Path) -> str:
-    """Return the digest of the files that a library was linked from; empty if there is no library. It may be for another
-    architecture, so it is searched, not loaded.
+    """Return the digest of the files from which a library was linked; empty if there is no library. The file is searched for the digest,
+    not loaded, because it may be for another architecture.
     """
     found = re.search(rb'"contents":"([0-9a-f]+)"', library.read_bytes()) if library.is_file() else None
     return found[1].decode() if found else ""

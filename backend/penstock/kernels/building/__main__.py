@@ -1,7 +1,6 @@
-"""``python -m penstock.kernels.building``: compiles kernels ahead of time.
+"""``python -m penstock.kernels.building`` compiles kernels ahead of time.
 
-Without an option it compiles what is listed, for this machine, into the checkout's `build/kernels`; only what has changed is compiled
-again.
+Without options it compiles the listed kernels for this machine into the checkout's `build/kernels`, but only those that have changed.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from penstock.kernels.building import build_cuda_here, build_here, build_levels
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; return its status: 1 if something that is listed cannot be compiled."""
+    """Run the command; return its exit status: 1 if a listed kernel cannot be compiled."""
     parser = argparse.ArgumentParser(prog="python -m penstock.kernels.building", description=__doc__)
     parser.add_argument(
         "--levels", metavar="ARCHITECTURE", help="compile for all levels of x86_64 or aarch64 processors, for wheels"
@@ -31,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.merge:
         recorded = [signature for path in options.merge for signature in recording.read(path)]
-        # Tests have separate kernels.
+        # Kernels that are defined in tests are left out.
         ours = [signature for signature in recorded if signature.name.startswith("penstock.")]
         cuda = [kernel for path in (recording.LIST, *options.merge) for kernel in recording.read_cuda(path)]
         recording.write([*recording.read(), *ours, *cuda])

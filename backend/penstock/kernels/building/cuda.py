@@ -1,6 +1,6 @@
-"""Compiling CUDA kernels ahead of time, by NVRTC: those in the list of `kernels/signatures.txt`, for each architecture.
+"""Compile the CUDA kernels listed in `kernels/signatures.txt` ahead of time with NVRTC, for each architecture.
 
-NVRTC is a library, which needs no GPU. It comes with the wheel ``nvidia-cuda-nvrtc-cu12``.
+NVRTC is a library that needs no GPU. It is part of the wheel ``nvidia-cuda-nvrtc-cu12``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from penstock.kernels.cuda.sources import OPTIONS, KernelSource
 from penstock.kernels.recording import CudaKernel
 
 _PACKAGE = "penstock"
-# A GPU runs cubins of its major version and an earlier minor one; GPUs of later major versions get PTX.
+# A GPU runs cubins for its major version and the same or an earlier minor version; GPUs of later major versions get PTX.
 ARCHITECTURES = (binaries.OLDEST, "80", "90", "100", "120")
 _TARGETS = (*ARCHITECTURES, binaries.PTX)
 
@@ -33,12 +33,12 @@ class NvrtcError(PenstockError):
 
 
 def build_cuda(kernels: Iterable[CudaKernel], archive: Path, threads: int = 2) -> int:
-    """Compile the kernels that an archive lacks, and remove those that it should not have.
+    """Compile the kernels that are missing in an archive, and remove those that are not in ``kernels``.
 
     Args:
-        kernels: the kernels to compile.
-        archive: its file.
-        threads: the number of threads that compile at once; NVRTC does not hold the interpreter's lock.
+        kernels: the kernels that the archive should contain.
+        archive: the path of the archive.
+        threads: the number of threads that compile at the same time; NVRTC does not hold the GIL.
 
     Returns:
         The number of kernels compiled.
@@ -67,7 +67,7 @@ def build_cuda(kernels: Iterable[CudaKernel], archive: Path, threads: int = 2) -
 
 
 def _compiled(archive: Path) -> dict[str, dict[str, Binary]]:
-    """Return the kernels in an archive that are there for all architectures, by digest and architecture."""
+    """Return the kernels that an archive contains for all architectures, by digest and architecture."""
     if not archive.is_file():
         return {}
     with zipfile.ZipFile(archive) as file:

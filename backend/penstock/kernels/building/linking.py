@@ -1,4 +1,4 @@
-"""Links object files into a library."""
+"""Link object files into a library."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MEMORY = NativeLibrary("libpenstock_kernels_memory.so", "kernels", ("-std=c++20"
 def link(
     objects: Sequence[Path], index: Mapping[str, object], target: Target, library: Path, compiler: Sequence[str]
 ) -> None:
-    """Link objects, and write the library atomically, so that no process loads a part of it.
+    """Link object files, and write the library atomically, so that no process loads an incomplete one.
 
     Args:
         objects: the kernels' object files.
         index: the index that `libraries.py` reads.
         target: the processor.
-        library: its path.
-        compiler: the command of a C++ compiler for the target, which links.
+        library: the path of the library.
+        compiler: the command of a C++ compiler for the target, with which to link.
 
     Raises:
         CompilerError: there is no compiler, or it fails.
@@ -42,7 +42,7 @@ def link(
         described = folder / "index.o"
         described.write_bytes(_index_object(json.dumps(index, separators=(",", ":")), target))
         made = folder / library.name
-        # There may be more objects than a command line holds.
+        # The linker reads the paths from a file, because there may be too many for a command line.
         response = folder / "objects"
         response.write_text("".join(f"{path}\n" for path in [*objects, described]))
         memory = [str(path) for path in MEMORY.sources() if path.suffix == ".cc"]
@@ -59,7 +59,7 @@ def link(
 
 
 def _index_object(text: str, target: Target) -> bytes:
-    """Return an object with the index of a library."""
+    """Return an object file that contains the index of a library."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     data = bytearray(text.encode() + b"\0")

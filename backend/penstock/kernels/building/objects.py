@@ -1,6 +1,6 @@
-"""Compiles kernels to object files, for a linker: numba translates them, and LLVM compiles them for any processor.
+"""Compile kernels to object files for a linker: numba translates the kernels, and LLVM compiles them for any processor.
 
-A process that does this calls no kernel: its compiler makes code for other processes.
+A process that does this cannot call kernels: from then on, its compiler makes code only for libraries.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from penstock.kernels.recording import Kind, Signature
 _dynfunc = importlib.import_module("numba._dynfunc")  # compiled, without annotations
 _INT32, _WORD = ir.IntType(32), ir.IntType(64)
 _ADDRESS = ir.IntType(8).as_pointer()
-# numba's functions that compiled code may call; `backend/kernels/memory.cc` defines them.
+# The functions of numba that compiled code may call, because `backend/kernels/memory.cc` defines them for libraries.
 _OURS = {
     *("NRT_Allocate", "NRT_Free", "NRT_MemInfo_alloc", "NRT_MemInfo_alloc_aligned", "NRT_MemInfo_alloc_safe_aligned"),
     *("NRT_MemInfo_call_dtor", "NRT_MemInfo_new_varsize_dtor", "NRT_MemInfo_varsize_realloc"),
@@ -40,18 +40,18 @@ _OURS = {
 
 
 class CompileResult(Protocol):
-    """The part of numba's result that declares a function."""
+    """The attributes of numba's result that are needed to declare the compiled function."""
 
     @property
     def fndesc(self) -> Any: ...
 
 
 class CompiledObject(NamedTuple):
-    """A kernel as an object for a linker.
+    """A kernel as an object file for a linker.
 
     Attributes:
         data: the object file, in the system's format.
-        results: the type of its results, as text.
+        results: the type of the kernel's results, written as in :mod:`penstock.kernels.cpu.signatures`.
     """
 
     data: bytes
@@ -59,14 +59,14 @@ class CompiledObject(NamedTuple):
 
 
 class _Codegen(AOTCPUCodegen):
-    """Generates code for a target, instead of for this machine."""
+    """numba's code generator, for a target instead of for this machine."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         super().__init__("penstock.kernels", target.cpu)
 
     def _init(self, llvm_module: llvm.ModuleRef) -> None:
-        # numba would create an engine that runs the code, which is impossible for another architecture.
+        # numba's own method would also create an engine to run the code, which is impossible for another architecture.
         level: Any = vars(config)["OPT"]
         options: dict[str, Any] = {"opt": level}
         self._tm_features = self._target.features
@@ -74,7 +74,7 @@ class _Codegen(AOTCPUCodegen):
         self._tm = llvm.Target.from_triple(self._target.triple).create_target_machine(**options)
         self._target_data = self._tm.target_data
         self._data_layout = str(self._target_data)
-        # The same options as numba sets for the optimization level.
+        # These are the options that numba sets for the optimization level.
         self._loopvect, self._opt_level = level.is_opt_max, 3 if level.is_opt_max else 0
 
     def _create_empty_module(self, name: str) -> ir.Module:
@@ -83,13 +83,13 @@ class _Codegen(AOTCPUCodegen):
         return module
 
     def _get_host_cpu_name(self) -> str:
-        # numba asks for the processor's name when it generates code.
+        # numba calls this method when it generates code.
         return self._target.cpu
 
 
 @functools.cache
 def _codegen(target: Target) -> _Codegen:
-    """Make numba generate code for a target from now on; a process can do so for one target only."""
+    """Make numba generate code for a target from now on, and return the code generator. A process can do this for one target only."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     compile_for_libraries()
@@ -97,7 +97,7 @@ def _codegen(target: Target) -> _Codegen:
     context = cpu_target.target_context
     context.refresh()
     made = _Codegen(target)
-    context._internal_codegen = made  # private: with which numba generates code
+    context._internal_codegen = made  # private: numba's code generator
     context.get_executable = _executable
     # numba has compiled its reference-counting functions for this machine, not for the target.
     with global_compiler_lock:
@@ -106,9 +106,7 @@ def _codegen(target: Target) -> _Codegen:
 
 
 def _executable(library: CodeLibrary, description: FunctionDescriptor, environment: object) -> object:
-    """Return a Python function without code: it is never called, but numba identifies compiled functions by such
-    functions.
-    """
+    """Return a Python function without code. It is never called, but numba uses it to identify the compiled function."""
     library.finalize()
     return _dynfunc.make_function(
         description.lookup_module(), description.qualname.rpartition(".")[2], "", 0, environment, (library,)
@@ -136,13 +134,13 @@ def compile_object(signature: Signature, symbol: str, target: Target) -> Compile
 
     Args:
         signature: the kernel, and the types to compile it for.
-        symbol: the name of the function in the object, the only one that it exports.
-        target: the same in all calls of a process.
+        symbol: the name of the function in the object file, which exports no other one.
+        target: the processor; must be the same in all calls in a process.
 
     Raises:
         LookupError: there is no such kernel.
-        numba.core.errors.NumbaError: it cannot be compiled for these types.
-        ValueError: its results cannot be returned to Python.
+        numba.core.errors.NumbaError: the kernel cannot be compiled for these types.
+        ValueError: the kernel's results cannot be returned to Python, or it calls functions of numba that libraries lack.
     """
     codegen, kernel = _codegen(target), find_kernel(signature.name)
     types = numba_types(signature.types.partition(" -> ")[0])
@@ -183,7 +181,7 @@ def _remove_what_is_not_used(module: llvm.ModuleRef, codegen: _Codegen) -> None:
 
 
 def _declared(compiled: CompileResult) -> tuple[ir.Module, ir.Function]:
-    """Return a module with the declaration of a compiled function."""
+    """Return an LLVM module that declares a compiled function, and the declaration."""
     context, description = cpu_target.target_context, compiled.fndesc
     module = context.codegen()._create_empty_module("entry")
     kind = context.call_conv.get_function_type(description.restype, description.argtypes)
@@ -191,8 +189,8 @@ def _declared(compiled: CompileResult) -> tuple[ir.Module, ir.Function]:
 
 
 def _entry_for_words(compiled: CompileResult, symbol: str) -> str:
-    """Return LLVM code of a function that takes the arguments as words, memory for the results as words, and memory for
-    an error; it calls a compiled function and returns its status.
+    """Return LLVM code of a function that calls a compiled function and returns its status. Its parameters are the addresses of the
+    arguments as 64-bit words, of memory for the results as words, and of memory for an error.
     """
     module, function = _declared(compiled)
     given = ir.FunctionType(_INT32, [_WORD.as_pointer(), _WORD.as_pointer(), _ADDRESS.as_pointer()])
@@ -214,7 +212,7 @@ def _entry_for_words(compiled: CompileResult, symbol: str) -> str:
 
 
 def _values(builder: ir.IRBuilder, value: Value) -> Iterator[Value]:
-    """Yield the numbers and addresses of a value, in order."""
+    """Yield the numbers and addresses of which a value consists, in order."""
     if isinstance(value.type, (ir.LiteralStructType, ir.ArrayType)):
         for index in range(
             len(value.type.elements) if isinstance(value.type, ir.LiteralStructType) else value.type.count

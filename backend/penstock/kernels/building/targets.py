@@ -1,4 +1,4 @@
-"""The processors that kernels are compiled for."""
+"""The processors for which kernels are compiled."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from penstock.kernels.cpu import libraries
 
 
 class Target(NamedTuple):
-    """A kind of processors.
+    """A type of processor.
 
     Attributes:
-        name: the name of its library's folder.
-        triple: its architecture and system, as LLVM writes them.
-        cpu: LLVM's name of it.
-        features: the processor features that it has or lacks, as LLVM writes them.
+        name: the name of the folder of the library for this type.
+        triple: the architecture and the system, as LLVM writes them.
+        cpu: LLVM's name of the processor.
+        features: the features that the processor has or lacks, as LLVM writes them.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Target(NamedTuple):
         return self.triple.partition("-")[0]
 
 
-# LLVM's names for the features of each x86-64 level, beyond those of the level below, as numba's kernels request them.
+# The features that each x86-64 level adds to the level below, as LLVM writes them.
 _X86_FEATURES = {
     "x86-64-v2": "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3",
     "x86-64-v3": "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave",
@@ -38,7 +38,7 @@ _TRIPLES = {architecture: f"{architecture}-unknown-linux-gnu" for architecture i
 
 
 def this_machine() -> Target:
-    """Return the processor of this machine, as numba compiles for it."""
+    """Return the processor of this machine, with the features for which numba compiles."""
     from llvmlite import binding
     from numba.core.codegen import get_host_cpu_features
 
@@ -48,10 +48,10 @@ def this_machine() -> Target:
 
 
 def levels(architecture: str) -> list[Target]:
-    """Return the levels that a wheel has a library for.
+    """Return the processor levels for which a wheel has libraries.
 
     Args:
-        architecture: the wheel's: ``x86_64`` or ``aarch64``, whatever this machine's is.
+        architecture: the wheel's architecture, ``x86_64`` or ``aarch64``; need not be this machine's.
 
     Raises:
         ValueError: the architecture has no levels.
