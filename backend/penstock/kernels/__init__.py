@@ -1,1 +1,1 @@
-"""Code shared by two or more operators: plans in numpy here, numba kernels in `cpu`, CUDA kernels in `cuda`."""
+"""Code that operators share: computations with NumPy here, numba kernels in `cpu`, CUDA kernels in `cuda`."""

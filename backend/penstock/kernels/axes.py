@@ -1,4 +1,4 @@
-"""Selecting dimensions by index or by the layout's letters."""
+"""Select dimensions by index or by the layout's letters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 def resolve_axes(
     axes: Sequence[int] | None, axis_names: str | None, layout: str, ndim: int, repeated: bool = False
 ) -> list[int] | None:
-    """Return the indices of these dimensions; None if there are none.
+    """Return the indices of the selected dimensions, counted from the front; None if neither ``axes`` nor ``axis_names`` is set.
 
     Args:
         axes: indices; negative ones count from the end.
@@ -19,9 +19,9 @@ def resolve_axes(
         repeated: whether a dimension may occur more than once.
 
     Raises:
-        RuntimeError: the layout has no such letter.
-        IndexError: there is no such dimension.
-        ValueError: a dimension occurs twice.
+        RuntimeError: a letter of ``axis_names`` is not in the layout.
+        IndexError: an index is out of range.
+        ValueError: a dimension occurs more than once, although ``repeated`` is False.
     """
     if axis_names:
         missing = [name for name in axis_names if name not in layout]
@@ -40,17 +40,17 @@ def resolve_axes(
 
 
 def resolve_axis(axis: int, ndim: int) -> int:
-    """Return the index, counted from the front."""
+    """Return the index of a dimension, counted from the front; a negative ``axis`` counts from the end."""
     if not -ndim <= axis < ndim:
         raise IndexError(f"Axis {axis} out of range. Expected range is [{-ndim}, {ndim - 1}] for a {ndim}D input")
     return axis % ndim
 
 
 def spatial_axes(layout: str, ndim: int) -> list[int]:
-    """Return the dimensions that filters run along: all except leading channels and frames, and trailing channels.
+    """Return the dimensions along which filters run: all except leading channels or frames and trailing channels.
 
     Raises:
-        RuntimeError: channels or frames are between the others, or there are none or more than three others.
+        RuntimeError: channels or frames lie between spatial dimensions, or there are no spatial dimensions or more than three.
     """
     if not layout and ndim:
         if ndim > 3:
@@ -72,5 +72,5 @@ def spatial_axes(layout: str, ndim: int) -> list[int]:
 
 
 def image_view(shape: Sequence[int], axis: int) -> tuple[int, int, int, int]:
-    """Return the shape (planes, height, width, inner) of the same elements, if ``axis`` is the height's dimension."""
+    """Return a shape (planes, height, width, inner) of the same elements, where the height is dimension ``axis`` of ``shape``."""
     return math.prod(shape[:axis]), shape[axis], shape[axis + 1], math.prod(shape[axis + 2 :])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-# Named as in OpenCV; replicate: aa|abc, reflect: ba|abc, reflect_101: cb|abc, wrap: bc|abc.
+# The names are OpenCV's. What precedes a row "abc": aa for replicate, ba for reflect, cb for reflect_101, bc for wrap.
 BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
 
 
 def check_border(name: str) -> str:
-    """Return the name; raise RuntimeError for an unknown one."""
+    """Return the name of a border mode; raise RuntimeError if it is unknown."""
     if name not in BORDERS:
         raise RuntimeError(f"Unknown border_mode '{name}': use one of {', '.join(BORDERS)}")
     return name

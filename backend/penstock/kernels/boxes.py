@@ -8,14 +8,14 @@ import numpy as np
 
 
 def volumes(boxes: np.ndarray) -> np.ndarray:
-    """Return areas (volumes) of boxes of shape (n, 2 * ndim)."""
+    """Return the areas or volumes of boxes; ``boxes`` has the shape (n, 2 * ndim)."""
     ndim = boxes.shape[1] // 2
     found: np.ndarray = np.prod(boxes[:, ndim:] - boxes[:, :ndim], axis=1)
     return found
 
 
 def to_centres(boxes: np.ndarray) -> np.ndarray:
-    """Return boxes as x and y of the centre, width, height.
+    """Return boxes as (x of the centre, y of the centre, width, height).
 
     >>> to_centres(np.array([[0.0, 0.0, 1.0, 0.5]]))
     array([[0.5 , 0.25, 1.  , 0.5 ]])
@@ -24,12 +24,12 @@ def to_centres(boxes: np.ndarray) -> np.ndarray:
 
 
 def gathered_rows(tables: Sequence[np.ndarray], counts: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Return some rows of each table, in one array.
+    """Return the selected rows of all tables in one array.
 
     Args:
-        tables: one for each sample.
+        tables: a table for each sample.
         counts: the number of rows to copy from each table.
-        indices: the indices of these rows in their tables; those of all samples, one after the other.
+        indices: the indices of the rows to copy, within their tables: those for the first table, then those for the second, and so on.
 
     >>> gathered_rows([np.array([1, 2]), np.array([3, 4])], np.array([1, 2]), np.array([1, 0, 1])).tolist()
     [2, 3, 4]

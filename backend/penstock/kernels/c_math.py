@@ -1,6 +1,6 @@
-"""The C library's functions of single precision, which DALI calls; numpy's round differently.
+"""The C library's functions in single precision, which DALI calls; NumPy's functions round differently.
 
-One call for each element: for tables, not for data.
+As the library is called once for each element, use these functions for tables, not for data.
 """
 
 from __future__ import annotations

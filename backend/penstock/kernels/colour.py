@@ -38,15 +38,15 @@ FROM_YCBCR = np.array(
 def hue_saturation_value(
     hue: np.ndarray, saturation: np.ndarray, value: np.ndarray, factor: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the matrices that rotate the hue, in degrees, and scale saturation and value; in single precision, as in
-    DALI.
+    """Return the matrices that rotate the hue and scale saturation and value, computed in single precision as in DALI.
 
     Args:
-        hue, saturation, value: the hue, saturation and value of each image, or one for all.
-        factor: the factor of the result; by default 1.
+        hue: the angle by which to rotate each image's hue, in degrees, or one for all images.
+        saturation, value: the factors by which to scale each image's saturation and value, or one for all images.
+        factor: a factor by which to multiply each matrix, or one for all; by default 1.
 
     Returns:
-        float32 of shape (images, 3, 3), or (1, 3, 3) if all arguments are for all images.
+        float32 of shape (images, 3, 3), or (1, 3, 3) if every argument has one number for all images.
     """
     degrees = np.asarray(hue, np.float32).astype(np.float64)
     angles = (degrees * np.pi / 180).astype(np.float32).astype(np.float64)
@@ -81,5 +81,5 @@ _HALF = {UINT8: 128.0, INT8: 64.0, UINT16: 2.0**15, INT16: 2.0**14, UINT32: 2.0*
 
 
 def half_range(dtype: DALIDataType) -> float:
-    """Return the middle of a type's non-negative range; 0.5 for floating point."""
+    """Return the middle between 0 and the largest value of a type; 0.5 for floating point."""
     return _HALF.get(dtype, 0.5)

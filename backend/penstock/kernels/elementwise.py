@@ -1,4 +1,4 @@
-"""The functions of arithmetic expressions on numpy arrays, with C's semantics for integers."""
+"""The functions of arithmetic expressions on NumPy arrays, with C's semantics for integers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-# For inner loops shorter than this, numpy's overhead dominates.
+# In inner loops over fewer elements than this, NumPy's overhead dominates.
 _SHORT = 1024
 
 
 def _in(out: np.ndarray) -> dict[str, Any]:
-    """Return arguments of a ufunc that computes in the result's type, converting operands in chunks."""
+    """Return the keyword arguments with which a ufunc computes in the type of ``out``, converting operands in chunks."""
     return {"out": out, "dtype": out.dtype, "casting": "unsafe"}
 
 
@@ -21,7 +21,7 @@ def _converted(operands: Sequence[np.ndarray], out: np.ndarray) -> list[np.ndarr
 
 
 def _divide(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """Divide; integer division truncates toward zero."""
+    """Divide ``a`` by ``b``; integer division truncates toward zero."""
     if out.dtype.kind == "f":
         np.divide(a, b, **_in(out))
         return
@@ -34,7 +34,7 @@ def _divide(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 
 
 def _may_be_negative(operand: np.ndarray) -> bool:
-    """Return whether an operand may be negative when computed as a signed integer, as large uint64 are."""
+    """Return whether an operand may be negative after conversion to a signed integer; this includes large uint64 values."""
     if operand.dtype == np.uint64:
         operand = operand.view(np.int64)
     return operand.dtype.kind == "i" and (operand.size > 1 or bool((operand < 0).any()))
@@ -53,7 +53,7 @@ def _refuse_zero(divisor: np.ndarray) -> None:
 
 
 def _power(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """Raise to a power; integers stay integers, and a negative exponent yields 0."""
+    """Raise ``a`` to the power ``b``. Integers stay integers; for them, a negative exponent yields 0."""
     if out.dtype.kind == "i":
         (b,) = _converted((b,), out)
         negative = b < 0
@@ -72,7 +72,7 @@ def _maximum(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 
 
 def _chosen(a: np.ndarray, b: np.ndarray, out: np.ndarray, plain: Any, ignoring_nan: Any, compare: Any) -> None:
-    """Choose ``a`` where ``compare`` holds, otherwise ``b``; so NaN on either side yields ``b``."""
+    """Choose ``a`` where ``compare(a, b)`` is true, otherwise ``b``; so if either is NaN, the result is ``b``."""
     if out.dtype.kind != "f":
         plain(a, b, **_in(out))
     elif b.size == 1 and not np.isnan(b).any():
@@ -83,7 +83,7 @@ def _chosen(a: np.ndarray, b: np.ndarray, out: np.ndarray, plain: Any, ignoring_
 
 
 def _clamp(value: np.ndarray, low: np.ndarray, high: np.ndarray, out: np.ndarray) -> None:
-    """Clamp; NaN stays, a limit of NaN is ignored, and where the limits cross, the upper one holds."""
+    """Clamp values. NaN stays NaN, a limit that is NaN is ignored, and where ``low`` exceeds ``high``, the result is ``high``."""
     if out.dtype.kind != "f":
         np.maximum(value, low, **_in(out))
         np.minimum(out, high, **_in(out))
@@ -97,12 +97,12 @@ def _rsqrt(a: np.ndarray, out: np.ndarray) -> None:
     np.sqrt(a, **_in(out))
     np.divide(1, out, out=out)
     if out.dtype == np.float32:
-        # For zero and infinity, the reciprocal square root instruction plus one Newton step gives NaN.
+        # As in DALI: the instruction for reciprocal square roots, followed by one Newton step, gives NaN for zero and infinity.
         np.copyto(out, np.nan, where=(a == 0) | (a == np.inf))
 
 
 def _shift(function: Any) -> Callable[..., None]:
-    """Return a function that shifts by the count's lowest bits, as processors do; narrower types are shifted as if they had 32 bits."""
+    """Return a function that shifts ``a`` by the lowest bits of ``b``, as processors do; narrow types are treated as 32 bits wide."""
 
     def apply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
         a = a.astype(out.dtype if out.itemsize >= 4 else np.int32, copy=False)
@@ -175,7 +175,7 @@ _COMPARISONS: dict[str, object] = {
 
 
 def evaluate(function: str, operands: Sequence[np.ndarray], out: np.ndarray) -> None:
-    """Compute ``function`` of broadcast operands into ``out``, whose dtype is the result's type.
+    """Apply ``function`` to operands, which are broadcast, and write the results to ``out``, whose dtype is the result type.
 
     Raises:
         ValueError: integers are divided by zero.
@@ -191,9 +191,9 @@ def evaluate(function: str, operands: Sequence[np.ndarray], out: np.ndarray) -> 
 
 
 def _with_long_loops(operands: Sequence[np.ndarray], out: np.ndarray) -> tuple[Sequence[np.ndarray], np.ndarray]:
-    """Return the same arrays with inner dimensions merged, if that makes a short inner loop long.
+    """Return the same arrays with their innermost dimensions merged, if that makes a short inner loop longer.
 
-    Operands broadcast along the merged dimensions (a value for each channel, say) are repeated along them.
+    Operands that are broadcast along the merged dimensions (a value for each channel, say) are repeated along them.
     """
     if out.size <= _SHORT or out.ndim < 2 or out.shape[-1] >= _SHORT or not out.flags.c_contiguous:
         return operands, out
@@ -225,9 +225,10 @@ def _shifted(function: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _compare(comparison: Any, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """Compare by value, even uint64 with a signed type, which have no common integer type.
+    """Compare by value; this includes uint64 and signed integers, which have no common integer type.
 
-    A negative integer is less than any real number, and than NaN, as in DALI, which treats it as in comparisons with unsigned integers.
+    As in DALI, a negative integer is less than any floating-point number, even if that is negative or NaN: DALI treats negative
+    integers as it does in comparisons with unsigned integers.
     """
     kinds = a.dtype.kind + b.dtype.kind
     if {a.dtype.kind, b.dtype.kind} == {"u", "i"} and np.uint64 in (a.dtype, b.dtype):
@@ -248,9 +249,9 @@ def _compare(comparison: Any, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> 
 
 
 def folded(function: np.ufunc, data: np.ndarray, axes: tuple[int, ...], **options: Any) -> Any:
-    """Reduce the elements along ``axes`` by ``function``, one dimension at a time.
+    """Reduce the elements along ``axes`` with ``function``, one dimension at a time.
 
-    The outermost goes first: its inner loops are long, unlike those over a few channels.
+    The outermost dimension comes first: then the inner loops are long, while loops over a few channels would be short.
     """
     for gone, axis in enumerate(sorted(axes)):
         data = function.reduce(data, axis=axis - gone, **options)

@@ -1,4 +1,4 @@
-"""Arithmetic expressions in saved pipelines: parsing, and result types."""
+"""Parse the arithmetic expressions in saved pipelines, and determine their result types."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ ARITY = {
     **dict.fromkeys((*KEEPING_UNARY, *FLOATING_UNARY), 1),
     "clamp": 3,
 }
-# The operator as Python spells it.
+# Python's operators for the functions.
 SYMBOLS = {
     "add": "+",
     "sub": "-",
@@ -96,13 +96,13 @@ SYMBOLS = {
     "lshift": "<<",
     "rshift": ">>",
 }
-# For two booleans, only these are defined.
+# Only these functions accept two booleans.
 _BOOL_PAIRS = ("mul", "bitand", "bitor", "bitxor", "lshift", "rshift", *COMPARISONS)
 
 
 @dataclass(frozen=True)
 class Operand:
-    """An operand: the input ``index``, or the constant ``index`` of type ``dtype``."""
+    """An operand: input number ``index``, or constant number ``index`` of type ``dtype``."""
 
     index: int
     dtype: DALIDataType | None = None
@@ -113,13 +113,13 @@ class Operand:
 
     @property
     def is_real(self) -> bool:
-        """Whether a constant is one of the real ones, which are numbered separately from the integers."""
+        """Whether a constant is real; real constants are numbered separately from integers."""
         return self.dtype in _FLOATING
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A function of several operands."""
+    """A function and its operands."""
 
     function: str
     operands: tuple[Operand, ...]
@@ -132,7 +132,7 @@ _CONSTANT = re.compile(r"\$(\d+):(\w+)")
 
 @functools.lru_cache(maxsize=1024)
 def parse(description: str) -> Expression:
-    """Return the expression of a description such as ``add(&0 $0:int32)``; raise RuntimeError for an invalid one."""
+    """Parse a description such as ``add(&0 $0:int32)``; raise RuntimeError if it is invalid."""
     match = _WHOLE.fullmatch(description)
     if match is None:
         raise RuntimeError(f"'{description}' is not an expression of one function, such as add(&0 &1)")
@@ -159,7 +159,9 @@ def _operand(word: str, description: str) -> Operand:
 
 
 def promote(left: DALIDataType, right: DALIDataType) -> DALIDataType:
-    """Return the common type of two operands: floating point wins; mixed signs take the next wider signed type."""
+    """Return the common type of two operands: a floating-point type if there is one; for a signed and an unsigned integer, the next wider
+    signed type if necessary.
+    """
     for dtype in (FLOAT64, FLOAT, FLOAT16):
         if dtype in (left, right):
             return dtype

@@ -1,4 +1,4 @@
-"""Resampling filters as tables, as kernels on the GPU read them: for each output position, the first input position and the weights from there on.
+"""Resampling filters as tables for GPU kernels: for each output position, the first input position and the weights from there on.
 
 Filters of distance d: linear ``1 - |d|``; cubic: Catmull-Rom spline (a = -0.5; Keys, "Cubic convolution interpolation
 for digital image processing", 1981); Lanczos with three lobes (Duchon, "Lanczos filtering", 1979); Gaussian ``exp(-4
@@ -18,9 +18,9 @@ from penstock.kernels.resize_shapes import AxisPlan
 
 _PER_UNIT = 32
 _NO_TABLE = np.empty(0)
-# An empty array in place of the first taps, if they follow from the filter's radius.
+# Passed to `fill_taps` instead of the first taps if these follow from the filter's radius.
 _COMPUTED = np.empty(0, np.int64)
-# The largest radius of a filter, in samples: beyond it only the edges would matter.
+# The maximum radius of a filter, in samples; with larger ones, only the edges of images would matter.
 MAX_SUPPORT = 65536.0
 SUPPORT = {
     DALIInterpType.INTERP_LINEAR: 1.0,
@@ -32,10 +32,10 @@ SUPPORT = {
 
 
 class Taps(NamedTuple):
-    """The filter of one axis.
+    """The taps of one axis.
 
     Attributes:
-        starts: first input position of each output position, int32 of shape (size_out,).
+        starts: the first input position of each output position, int32 of shape (size_out,).
         weights: float32 of shape (size_out, taps); zero where an output position has fewer taps.
     """
 
@@ -66,7 +66,7 @@ TABULATED = {
 
 @functools.cache
 def tabulated(kind: DALIInterpType) -> np.ndarray:
-    """Return a filter's values at distances from 0 on, 32 per unit, followed by two zeros."""
+    """Return a filter's values at distances from 0 on, 32 values per unit, followed by two zeros."""
     count = int(SUPPORT[kind]) * _PER_UNIT
     values = TABULATED[kind](np.arange(count + 1) / _PER_UNIT).astype(np.float32).astype(np.float64)
     return np.append(values, (0.0, 0.0))
@@ -74,14 +74,14 @@ def tabulated(kind: DALIInterpType) -> np.ndarray:
 
 @functools.lru_cache(maxsize=256)
 def nearest(plan: AxisPlan, last: bool, outputs: range | None = None) -> np.ndarray:
-    """Return the nearest input position of each output position, or of selected ones; int32.
+    """Return the input position nearest to each output position, int32.
 
     Args:
         plan: the axis.
-        last: whether the axis is the width; others are rounded differently.
-        outputs: selected output positions; None: all.
+        last: whether the axis is the width; along other axes, positions are rounded differently.
+        outputs: the range of output positions; None: all.
     """
-    # In single precision, in this order: it decides when a centre falls on an edge between pixels.
+    # If a centre falls on the edge between two pixels, rounding decides; so this has to be single precision, in this order.
     start, half = np.float32(plan.start), np.float32(0.5)
     step = (np.float32(plan.end) - start) / np.float32(plan.size_out)
     if last:
@@ -96,13 +96,13 @@ def nearest(plan: AxisPlan, last: bool, outputs: range | None = None) -> np.ndar
 
 @functools.lru_cache(maxsize=256)
 def taps(plan: AxisPlan, kind: DALIInterpType, antialias: bool, outputs: range | None = None) -> Taps:
-    """Return the filter for one axis; positions outside the input read its edge.
+    """Return the taps of one axis; taps outside the input read its edge.
 
     Args:
         plan: the axis.
-        kind: the kind of filter; not INTERP_NN.
-        antialias: widen the filter when the axis shrinks.
-        outputs: selected output positions; None: all.
+        kind: the filter; not INTERP_NN.
+        antialias: whether to widen the filter when the axis shrinks.
+        outputs: the range of output positions; None: all.
     """
     from penstock.kernels.cpu.taps import fill_taps
 
@@ -136,8 +136,8 @@ def taps(plan: AxisPlan, kind: DALIInterpType, antialias: bool, outputs: range |
 def _gaussian_window(plan: AxisPlan, width: float, outputs: range) -> tuple[np.ndarray, int]:
     """Return the first tap of each output position, and the number of taps.
 
-    The filter does not end in zeros, and of two taps right at its ends one is used: rounding in single precision, in
-    this order, decides which.
+    The filter does not end in zeros. If there are taps at both of its ends, only one of them is used; rounding decides which, so this
+    has to be single precision, in this order.
     """
     from penstock.kernels.cpu.tables import gaussian_window
 

@@ -1,7 +1,7 @@
-"""The sizes to which models want images resized, as rules that depend on an image's size, one function each.
+"""Rules for the sizes to which models' image processors resize images, one function for each rule.
 
-They were found by probing the image processors of `transformers` 5.23 and, for `letterbox`, Ultralytics 8.4, and follow their
-roundings.
+The rules were found by probing the image processors of `transformers` 5.23 and, for `letterbox`, Ultralytics 8.4; they round in the
+same way. In the docstrings, names in backquotes such as `least` are fields of :class:`SizeArguments`, or names of rules.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 _MAX_RATIO = 200
-# Idefics3 first limits images to this side.
+# Idefics3 limits both sides of an image to this many pixels.
 _IDEFICS_MOST = 4096
 
 
 class Fit(NamedTuple):
-    """The size of an image, and the size of the canvas under it, which is 0 if there are no tiles."""
+    """The size to which an image is resized, and the size of the canvas on which it lies; that is 0 if there are no tiles."""
 
     height: int
     width: int
@@ -27,14 +27,14 @@ class Fit(NamedTuple):
 
 
 class SizeArguments(NamedTuple):
-    """The arguments of a rule; each rule's docstring says which of these it reads.
+    """The arguments of a rule; each rule's docstring says which of them it reads, and how.
 
     Attributes:
-        factor: extents are multiples of it.
-        least, most: bounds, of a side, of pixels, of patches or of tiles.
-        canvases: canvases to choose from: (height, width).
-        tile: extents of a tile: (height, width).
-        frames: a video's frames.
+        factor: a number of which extents are multiples.
+        least, most: bounds of a side, or of a number of pixels, patches or tiles.
+        canvases: the sizes (height, width) of the canvases from which to choose.
+        tile: the size (height, width) of a tile.
+        frames: the number of frames of a video.
     """
 
     factor: int = 1
@@ -49,8 +49,8 @@ class Rule(NamedTuple):
     """A rule that computes sizes.
 
     Attributes:
-        fit: the size for a height and a width.
-        needs: the argument that must be set.
+        fit: the function that returns the size for a height and a width.
+        needs: the name of the argument that must be set.
     """
 
     fit: Callable[[int, int, SizeArguments], Fit]
@@ -58,10 +58,10 @@ class Rule(NamedTuple):
 
 
 def fitted(rule: str, height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the size that a rule gives an image.
+    """Return the size to which a rule resizes an image.
 
     Raises:
-        ValueError: the image has no pixel, or the rule does not accept images of this shape.
+        ValueError: the image is empty, or the rule does not accept images of this size.
     """
     if min(height, width) < 1:
         raise ValueError(f"An image of {width} x {height} pixels has no pixel")
@@ -81,10 +81,10 @@ def _whole(height: int, width: int) -> Fit:
 
 
 def _area(height: int, width: int, arguments: SizeArguments, frames: int = 1, counted: int = 1) -> Fit:
-    """Return multiples of `factor`, with nearly the same ratio, so that all frames together have from `least` to
+    """Return multiples of `factor` with nearly the same aspect ratio, so that all frames together have from `least` to
     `most` pixels.
 
-    The bounds apply to ``counted`` frames; the image is scaled as if there were ``frames``.
+    The bounds are checked for ``counted`` frames; the factor by which the image is scaled is computed for ``frames`` frames.
     """
     if max(height, width) / min(height, width) > _MAX_RATIO:
         raise ValueError(
@@ -103,30 +103,30 @@ def _area(height: int, width: int, arguments: SizeArguments, frames: int = 1, co
 
 
 def _qwen2_vl(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return multiples of `factor`, with from `least` to `most` pixels."""
+    """Return multiples of `factor`, so that the image has from `least` to `most` pixels."""
     return _area(height, width, arguments)
 
 
 def _qwen2_vl_video(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return multiples of `factor`, with at least `least` pixels in a frame, and at most `most` in all frames."""
+    """Return multiples of `factor`, so that a frame has at least `least` pixels, and all frames together at most `most`."""
     return _area(height, width, arguments._replace(most=arguments.most // arguments.frames))
 
 
 def _glm4v(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return multiples of `factor`, with from `least` to `most` pixels in the two frames that an image stands for."""
+    """Return multiples of `factor`, so that two frames have from `least` to `most` pixels; an image counts as two frames."""
     return _qwen3_vl_video(height, width, arguments._replace(frames=2))
 
 
 def _qwen3_vl_video(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return multiples of `factor` with at least `least` and at most `most` pixels in all frames, at least two of them."""
+    """Return multiples of `factor`, so that all frames have from `least` to `most` pixels; there must be at least two frames."""
     if arguments.frames < 2:
         raise ValueError("A video must have at least 2 frames, got 1")
     return _at_least_one(height, width, arguments, round(arguments.frames / 2) * 2)
 
 
 def _hunyuan_v4_video(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the most rows and columns of `factor`, of nearly the image's ratio, with at most `least` pixels, and
-    `most` in all frames.
+    """Return the largest multiples of `factor` with nearly the image's aspect ratio, so that a frame has at most `least` pixels,
+    and all frames together at most `most`.
     """
     if max(height, width) / min(height, width) > _MAX_RATIO:
         raise ValueError(f"An image of {width} x {height} pixels exceeds the maximum aspect ratio, {_MAX_RATIO}")
@@ -146,12 +146,12 @@ def _hunyuan_v4_video(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _cosmos3(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return multiples of `factor`, with from `least` to `most` pixels in all frames; no side is less than `factor`."""
+    """Return multiples of `factor`, at least `factor`, so that all frames together have from `least` to `most` pixels."""
     return _at_least_one(height, width, arguments, arguments.frames)
 
 
 def _at_least_one(height: int, width: int, arguments: SizeArguments, counted: int) -> Fit:
-    """Return the size by :func:`_area`, after enlarging the image to `factor`."""
+    """Return the size from :func:`_area`, after enlarging the image so that no side is shorter than `factor`."""
     frames = arguments.frames
     if min(height, width) < arguments.factor:
         scale = max(arguments.factor / height, arguments.factor / width)
@@ -160,7 +160,7 @@ def _at_least_one(height: int, width: int, arguments: SizeArguments, counted: in
 
 
 def _paddleocr_vl(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return multiples of `factor`, with from `least` to `most` pixels."""
+    """Return multiples of `factor`, so that the image has from `least` to `most` pixels; sides shorter than `factor` are enlarged first."""
     factor = arguments.factor
     if height < factor:
         height, width = factor, round(width * factor / height)
@@ -171,7 +171,7 @@ def _paddleocr_vl(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 @functools.lru_cache(maxsize=1024)
 def _siglip2(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return whole patches of `factor` pixels, at most `most` of them."""
+    """Return multiples of `factor`, the side of a patch, so that there are at most `most` patches."""
     patch = arguments.factor
 
     def at(scale: float) -> tuple[int, int]:
@@ -190,7 +190,7 @@ def _siglip2(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _pixtral(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return whole patches of `factor` pixels; sides are at most `most` long."""
+    """Shrink the image until no side is longer than `most`, and round up to multiples of `factor`."""
     ratio = max(height / arguments.most, width / arguments.most)
     if ratio > 1:
         height, width = math.floor(height / ratio), math.floor(width / ratio)
@@ -199,7 +199,9 @@ def _pixtral(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _kimi(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Shrink to at most `most` patches of `tile`, at most `least` on a side; the canvas has multiples of `factor`."""
+    """Shrink to at most `most` patches, and at most `least` on a side; `tile`: the size of a patch. The canvas is rounded up to
+    multiples of `factor`.
+    """
     patch, factor = arguments.tile[0], arguments.factor
     longest = arguments.least * patch
     patches = max(1, height // patch) * max(1, width // patch)
@@ -209,13 +211,13 @@ def _kimi(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _to_canvas(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the same size, on a canvas of multiples of `factor`."""
+    """Return the same size, on a canvas rounded up to multiples of `factor`."""
     return Fit(height, width, *_up(height, width, arguments)[:2])
 
 
 def _neomme(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return a size of `least` to `most` pixels, with no side longer than the first canvas's, if these are set; the canvas
-    has multiples of `factor`.
+    """Return a size of `least` to `most` pixels, with no side longer than the first canvas's height; limits that are not set do not
+    apply. The canvas is rounded up to multiples of `factor`.
     """
     least, most = arguments.least, arguments.most
     side = arguments.canvases[0][0] if arguments.canvases else math.inf
@@ -243,10 +245,10 @@ def _neomme(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _glm5(height: int, width: int, arguments: SizeArguments, counted: int = 1) -> Fit:
-    """Return a size on a canvas of multiples of `factor`, of `least` to `most` pixels; enlarge the image only if it has
-    fewer.
+    """Return a size on a canvas of multiples of `factor` that has `least` to `most` pixels; enlarge the image only if it has fewer
+    than `least`.
 
-    The canvas's pixels are counted for ``counted`` frames, the image's for all frames.
+    The canvas's pixels are counted in ``counted`` frames, the image's in all frames.
     """
     factor, pixels = arguments.factor, arguments.frames * height * width
     rows, columns = (-(-side // factor) * factor for side in (height, width))
@@ -263,13 +265,15 @@ def _glm5(height: int, width: int, arguments: SizeArguments, counted: int = 1) -
 
 
 def _glm5_video(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the size by `glm5` for all frames, which are grouped by the first of `tile`."""
+    """Return the size by the rule `glm5` for all frames of a video, which are grouped; `tile[0]`: the number of frames in a group."""
     unit = arguments.tile[0]
     return _glm5(height, width, arguments, max(unit, round(arguments.frames / unit) * unit))
 
 
 def _most_rows(height: int, width: int, arguments: SizeArguments) -> tuple[int, int]:
-    """Return the largest canvas of at most `most` pixels under an image that is shrunk, found by bisection."""
+    """Shrink the image as little as possible so that it has at most `most` pixels after rounding up to multiples of `factor`; return
+    that size.
+    """
     factor = arguments.factor
     if arguments.most < factor**2:
         raise ValueError(f"The limit of {arguments.most} pixels is smaller than a patch of {factor} x {factor} pixels")
@@ -289,8 +293,8 @@ _GLM_IMAGE_RATIO = 4
 
 
 def _glm_image(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return half the size in multiples of `factor`; before that, scale the image until the shorter side is at least that of
-    a square of `least` pixels, but the longer one at most that of a square of `most` pixels.
+    """Scale the image until its shorter side is at least that of a square of `least` pixels, but its longer side at most that of a
+    square of `most` pixels; then return half the size, rounded to multiples of `factor`.
     """
     factor, ratio = arguments.factor, max(height, width) / min(height, width)
     if min(height, width) < factor or ratio > _GLM_IMAGE_RATIO:
@@ -309,7 +313,9 @@ def _glm_image(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _nemotron(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return `least` to `most` patches of `factor` pixels, in multiples of the first of `tile` on each side."""
+    """Return multiples of `factor`, the side of a patch, so that there are `least` to `most` patches, and on each side a multiple of
+    `tile[0]`.
+    """
     factor, least, most = arguments.factor, arguments.least, arguments.most
     rows, columns = (round(side / factor + 0.5) for side in (height, width))
     shrink = min(math.sqrt(most / (rows * columns)), 1.0)
@@ -324,7 +330,7 @@ def _nemotron(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _merged(side: int, other: int, arguments: SizeArguments) -> int:
-    """Return the next multiple of the first of `tile`, or the previous one if that makes more than `most` patches."""
+    """Return ``side``, in patches, rounded up to a multiple of `tile[0]`, or down if there would be more than `most` patches."""
     unit = arguments.tile[0]
     beyond = side % unit
     if not beyond:
@@ -334,8 +340,8 @@ def _merged(side: int, other: int, arguments: SizeArguments) -> int:
 
 
 def _nemotron_video(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return about `most` patches of `factor` pixels, in multiples of the first of `tile` on each side; with `least` 1,
-    a square.
+    """Return multiples of `factor`, the side of a patch, so that there are about `most` patches, and on each side a multiple of
+    `tile[0]`; a square if `least` is 1.
     """
     factor, most, unit = arguments.factor, arguments.most, arguments.tile[0]
     if arguments.least:
@@ -350,8 +356,8 @@ def _nemotron_video(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _gemma4(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the largest multiples of `factor`, of nearly the same ratio, that at most `most` patches of the first of
-    `tile` hold.
+    """Return the largest multiples of `factor` with nearly the same aspect ratio that have at most `most` patches; `tile[0]`: the side
+    of a patch.
     """
     patch, factor = arguments.tile[0], arguments.factor
     pixels = arguments.most * patch**2
@@ -381,7 +387,7 @@ def _detr(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _detectron2(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Make the shorter side `least` long, unless that makes the longer one exceed `most`; round halves of pixels up."""
+    """Same as :func:`_detr`, but round both sides, halves up."""
     scale, shorter = arguments.least / min(height, width), float(arguments.least)
     sides = (shorter, scale * width) if height < width else (scale * height, shorter)
     if max(sides) > arguments.most:
@@ -391,7 +397,7 @@ def _detectron2(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _shorter(height: int, width: int, arguments: SizeArguments) -> tuple[int, float]:
-    """Return the shorter side, rounded, and the exact value from which the longer side is computed."""
+    """Return the length of the shorter side after :func:`_detr`: rounded, and exact, for computing the longer side."""
     shorter, longer = float(min(height, width)), float(max(height, width))
     if longer / shorter * arguments.least > arguments.most:
         exact = arguments.most * shorter / longer
@@ -400,13 +406,13 @@ def _shorter(height: int, width: int, arguments: SizeArguments) -> tuple[int, fl
 
 
 def _maskformer(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the size by `detr`, rounded up to multiples of `factor`."""
+    """Return the size by the rule `detr`, rounded up to multiples of `factor`."""
     fit, factor = _detr(height, width, arguments), arguments.factor
     return _whole(*(math.ceil(side / factor) * factor for side in fit[:2]))
 
 
 def _yolos(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the size by `detr`, rounded down to multiples of `factor`."""
+    """Return the size by the rule `detr`, rounded down to multiples of `factor`."""
     side, exact = _shorter(height, width, arguments)
     if width < height:
         fit = _whole(int(exact * height / width), side)
@@ -416,8 +422,8 @@ def _yolos(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _vilt(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Make the shorter side `least` long, and the longer at most `most`; round, then round down to multiples of
-    `factor`.
+    """Make the shorter side `least` long, or shorter if the longer side would exceed `most`; round to pixels, then down to multiples
+    of `factor`.
     """
     rows, columns = float(arguments.least), width * (arguments.least / height)
     if height >= width:
@@ -430,8 +436,8 @@ def _vilt(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _dpt(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the nearest multiples of `factor` to the first canvas; with `least`, scale the image to one of the canvas's sides,
-    the one that changes its size less.
+    """Return the first canvas's size, rounded to multiples of `factor`. With `least`, keep the aspect ratio: scale the image so that one
+    side becomes as long as the canvas's, the side that changes less.
     """
     rows, columns = arguments.canvases[0]
     down, across = rows / height, columns / width
@@ -441,7 +447,7 @@ def _dpt(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _zoedepth(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the size by `dpt`, in multiples of `factor` divided by the first of `tile`, truncated to whole pixels."""
+    """Return the size by the rule `dpt`, in multiples of `factor / tile[0]`, which need not be an integer; truncate to whole pixels."""
     multiple = arguments.factor / arguments.tile[0]
     rows, columns = arguments.canvases[0]
     down, across = rows / height, columns / width
@@ -451,7 +457,7 @@ def _zoedepth(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _mirrored(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the size with the margins that ZoeDepth mirrors; the canvas has the margins' height and width."""
+    """Return the size with the margins that ZoeDepth fills by mirroring the image; the canvas is the margins' height and width."""
     beyond = [int(math.sqrt(side / 2) * 3) for side in (height, width)]
     if beyond[0] >= height or beyond[1] >= width:
         raise ValueError(
@@ -461,7 +467,7 @@ def _mirrored(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _longest_rounded(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Make the longer side `most` long, and round both."""
+    """Make the longer side `most` long, and round both sides."""
     scale = arguments.most / max(height, width)
     return _whole(round(height * scale), round(width * scale))
 
@@ -476,7 +482,7 @@ def _down(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _longest(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Make the longer side `most` long, and round the other one."""
+    """Make the longer side `most` long, and round the other side; the canvas is a square."""
     scale = arguments.most * 1.0 / max(height, width)
     rows, columns = int(height * scale + 0.5), int(width * scale + 0.5)
     return Fit(rows, columns, arguments.most, arguments.most)
@@ -490,7 +496,7 @@ def _within(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _within_or_less(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Fit like `within`, but never enlarge."""
+    """Same as :func:`_within`, but never enlarge."""
     most_high, most_wide = arguments.canvases[0]
     if height <= most_high and width <= most_wide:
         return _whole(height, width)
@@ -498,7 +504,7 @@ def _within_or_less(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _perceiver(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the image's shorter side, multiplied for each side by the first canvas's and divided by the second canvas's."""
+    """For each side, return the image's shorter side times the first canvas's side, divided by the second canvas's side."""
     (high, wide), (whole_high, whole_wide) = arguments.canvases
     side = min(height, width)
     return _whole(int(high / whole_high * side), int(wide / whole_wide * side))
@@ -510,15 +516,15 @@ def _up(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _shortest_up(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Make the shorter side `least` long, and the longer in proportion; then round up to multiples of `factor`."""
+    """Make the shorter side `least` long, truncate the longer one, and round up to multiples of `factor`."""
     longer = int(arguments.least * max(height, width) / min(height, width))
     rows, columns = (longer, arguments.least) if width <= height else (arguments.least, longer)
     return _up(rows, columns, arguments)
 
 
 def _next(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the next larger multiples of `factor`, even of sides that are multiples; with `least`, only of images that are
-    large enough to be mirrored to that size.
+    """Return the next larger multiples of `factor`, even if sides are multiples already. With `least`, refuse images that are too small
+    to be mirrored to that size.
     """
     rows, columns = ((side // arguments.factor + 1) * arguments.factor for side in (height, width))
     if arguments.least and (rows > 2 * height or columns > 2 * width):
@@ -533,20 +539,20 @@ def _shortest_rounded(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _longest_cut(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Make the longer side `most` long, and truncate the other one."""
+    """Make the longer side `most` long, and truncate the other side."""
     most = arguments.most
     if height >= width:
         return _whole(most, int(most * (width * 1.0 / height)))
     return _whole(int(most * (height * 1.0 / width)), most)
 
 
-# PP-OCR's detectors read multiples of this many pixels.
+# The sides of images for PP-OCR's detectors must be multiples of this.
 _PPOCR_STEP = 32
 
 
 def _ppocr(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return multiples of 32: the longer side is at most `most` long; with `least` 1, the shorter one is at least
-    `most`; with 2, the longer one is exactly that. Then neither is more than the side of the first canvas.
+    """Scale the image so that its longer side is at most `most` long; if `least` is 1, so that its shorter side is at least `most`; if 2,
+    so that its longer side is exactly `most`. Then limit both sides to the first canvas's height, and round to multiples of 32.
     """
     shorter, longer = min(height, width), max(height, width)
     ratio = 1.0
@@ -564,21 +570,21 @@ def _ppocr(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def line_width(height: int, width: int, size: tuple[int, int], most: int) -> int:
-    """Return the width of PP-OCR's lines of text: the widest line has this size; at most `most`."""
+    """Return the width to which PP-OCR resizes a line of text, at most ``most``; ``size``: the height and width of the model's input."""
     high, wide = size
     target = int(high * max(width / height, wide / high))
     return most if target > most else min(target, math.ceil(high * (width / height)))
 
 
 def _within_rounded(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Fit into the first canvas; round sides."""
+    """Fit into the first canvas; round both sides."""
     rows, columns = arguments.canvases[0]
     ratio = max(height / rows, width / columns)
     return _whole(round(height / ratio), round(width / ratio))
 
 
 def _around_rounded(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Cover the first canvas; round sides."""
+    """Cover the first canvas; round both sides."""
     rows, columns = arguments.canvases[0]
     ratio = min(height / rows, width / columns)
     return _whole(round(height / ratio), round(width / ratio))
@@ -591,7 +597,7 @@ def _text_line(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _thumbnail(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Shrink until the longer side fits the first canvas; limit each side of a square separately."""
+    """Shrink until the longer side fits in the first canvas; if both sides are equal, limit each separately."""
     rows, columns = (min(side, most) for side, most in zip((height, width), arguments.canvases[0]))
     if (rows, columns) != (height, width):
         if height > width:
@@ -605,7 +611,7 @@ def _thumbnail(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _llava_next(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Fit the one of the `canvases` on which most of the image's pixels remain; of several, the smallest."""
+    """Fit the image in the canvas on which it keeps the most pixels; if there are several such `canvases`, in the smallest."""
     best, most_kept, least_wasted = arguments.canvases[0], 0, math.inf
     for rows, columns in arguments.canvases:
         scale = min(columns / width, rows / height)
@@ -617,7 +623,7 @@ def _llava_next(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _on_canvas(height: int, width: int, rows: int, columns: int) -> Fit:
-    """Return the largest size that fits the canvas, rounded up."""
+    """Return the largest size with the image's aspect ratio that fits on the canvas, rounded up."""
     if columns / width < rows / height:
         return Fit(min(math.ceil(height * (columns / width)), rows), columns, rows, columns)
     return Fit(rows, min(math.ceil(width * (rows / height)), columns), rows, columns)
@@ -633,15 +639,13 @@ def _grids(least: int, most: int) -> list[tuple[int, int]]:
 
 @functools.lru_cache(maxsize=1024)
 def _internvl(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the grid of `least` to `most` tiles with the nearest ratio; of equally near ones, a large one for a large
-    image.
-    """
+    """Return the size of the grid of `least` to `most` tiles with the nearest aspect ratio; see :func:`_nearest_grid`."""
     return _nearest_grid(height, width, arguments)
 
 
 def _nearest_grid(height: int, width: int, arguments: SizeArguments, most_tiles_on_a_side: float = math.inf) -> Fit:
-    """Return the grid of tiles whose ratio is nearest to the image's; of two as near, the larger one if the image fills
-    half of it.
+    """Return the size of the grid of tiles whose aspect ratio is nearest to the image's. If two grids are equally near, choose the larger
+    one only if the image has more than half of its pixels.
     """
     ratio, tile_area = width / height, math.prod(arguments.tile)
     best, nearest = (1, 1), math.inf
@@ -656,8 +660,8 @@ def _nearest_grid(height: int, width: int, arguments: SizeArguments, most_tiles_
 
 
 def _cohere2(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the first grid of up to `most` tiles, in order of their number, that enlarges the least, or else shrinks
-    the least.
+    """Return the size of the grid of up to `most` tiles that enlarges the image the least, or if all grids shrink it, shrinks it the
+    least; if there are several, the one with the fewest tiles.
     """
     high = arguments.tile[0]
     grids = _grids(1, arguments.most)
@@ -669,8 +673,10 @@ def _cohere2(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 @functools.lru_cache(maxsize=1024)
 def _slices(height: int, width: int, arguments: SizeArguments) -> tuple[int, int] | None:
-    """Return the rows and columns of MiniCPM-V's slices, or None if the image is not cut: about as many as squares of side
-    `most` have the image's area, at most `least`, in the nearest ratio.
+    """Return the number of rows and columns of slices into which MiniCPM-V cuts an image, or None if it is not cut.
+
+    There are about as many slices as squares of side `most` have the image's area, but at most `least`, in the grid with the
+    nearest aspect ratio.
     """
     pixels = height * width / (arguments.most * arguments.most)
     wanted = min(math.ceil(pixels), arguments.least)
@@ -683,7 +689,9 @@ def _slices(height: int, width: int, arguments: SizeArguments) -> tuple[int, int
 
 
 def _near(height: float, width: float, arguments: SizeArguments, enlarged: bool) -> tuple[int, int]:
-    """Return multiples of `factor`, of nearly the ratio; a larger image gets about the area of a square of side `most`."""
+    """Return multiples of `factor` with nearly the same aspect ratio. An image that is larger than a square of side `most` is shrunk to
+    about that area; with ``enlarged``, smaller images are enlarged to it.
+    """
     if height * width > arguments.most * arguments.most or enlarged:
         ratio = width / height
         height = int(arguments.most / math.sqrt(ratio))
@@ -696,13 +704,15 @@ def _multiple(side: float, factor: int) -> int:
 
 
 def _minicpm(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return multiples of `factor`, of an area of about `most` squared; `least`: the largest number of slices."""
+    """Return multiples of `factor` whose area is about that of a square of side `most`, or less if the image is cut into slices; `least`:
+    the maximum number of slices.
+    """
     return _whole(*_near(height, width, arguments, _slices(height, width, arguments) is None))
 
 
 def _minicpm_slices(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the size of all slices by the rule of `minicpm`, on a canvas as large as a slice; without slices, a
-    `tile`.
+    """Return the size of all slices together, for the rule `minicpm`; the canvas is the size of a slice. If the image is not cut, both
+    are `tile`.
     """
     grid = _slices(height, width, arguments)
     if grid is None:
@@ -713,7 +723,7 @@ def _minicpm_slices(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _lfm2(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return multiples of `factor`, with from `least` to `most` pixels; no side is less than `factor`."""
+    """Return multiples of `factor`, at least `factor`, so that the image has from `least` to `most` pixels."""
     factor = arguments.factor
     rows, columns = (_multiple(side, factor) for side in (height, width))
     if rows * columns > arguments.most:
@@ -726,9 +736,8 @@ def _lfm2(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _lfm2_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return a grid of tiles with sides of the first of `tile`, for images that have more than `most` pixels in multiples of
-    `factor`; the first of `canvases` holds the least and the greatest number of tiles. Smaller images get a square of the second
-    of `tile`.
+    """Return the size of a grid of square tiles of side `tile[0]`, if the image, rounded to multiples of `factor`, has more than `most`
+    pixels; `canvases[0]`: the minimum and maximum number of tiles. For smaller images, return a square of side `tile[1]`.
     """
     (least, most), (side, patch) = arguments.canvases[0], arguments.tile
     rows, columns = (max(patch, round(extent / arguments.factor) * arguments.factor) for extent in (height, width))
@@ -738,18 +747,20 @@ def _lfm2_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
     return Fit(fit.height, fit.width, side, side)
 
 
-# The largest number of tiles on a side that Granite Docling accepts.
+# The maximum number of tiles on a side for Granite Docling.
 _GRANITE_SIDE = 16
 
 
 @functools.lru_cache(maxsize=1024)
 def _granite(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the size by `internvl`, with grids of at most 16 tiles on a side."""
+    """Return the size by the rule `internvl`, with grids of at most 16 tiles on a side."""
     return _nearest_grid(height, width, arguments, most_tiles_on_a_side=_GRANITE_SIDE)
 
 
 def _muse(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return multiples of `factor` that make at most `most` patches: of those next to the exact size, the nearest in ratio."""
+    """Return multiples of `factor`, the side of a patch, with at most `most` patches: the exact size with each side rounded up or down,
+    so that the aspect ratio is nearest to the image's.
+    """
     factor, most = arguments.factor, arguments.most
     down, across = height / factor, width / factor
     ratio = across / down
@@ -764,14 +775,14 @@ def _muse(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _tiles_of_large(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the size by `internvl`, with the whole as the canvas, if a side is longer than a tile; otherwise no tiles."""
+    """Return the size by the rule `internvl` if a side is longer than a tile; otherwise no tiles."""
     if max(height, width) <= arguments.tile[0]:
         return Fit(1, 1, 0, 0)
     return _internvl(height, width, arguments)
 
 
 def _aria(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Make the longer side `most` long, and the other at least `least`."""
+    """Make the longer side `most` long, and the other side at least `least`; the canvas is a square."""
     scale, most = arguments.most / max(height, width), arguments.most
     rows, columns = (max(int(side * scale), arguments.least) for side in (height, width))
     return Fit(rows, most, most, most) if width >= height else Fit(most, columns, most, most)
@@ -779,7 +790,7 @@ def _aria(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 @functools.lru_cache(maxsize=64)
 def _by_ratio(most: int) -> dict[float, list[tuple[int, int]]]:
-    """Return the columns and rows of grids of up to `most` tiles by their ratio, the most tiles first."""
+    """Return the columns and rows of all grids of up to `most` tiles, by their ratio; grids with the most tiles come first."""
     told: dict[float, list[tuple[int, int]]] = {}
     for count in range(most, 0, -1):
         for columns in range(1, count + 1):
@@ -790,8 +801,8 @@ def _by_ratio(most: int) -> dict[float, list[tuple[int, int]]]:
 
 @functools.lru_cache(maxsize=1024)
 def _perception_lm(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the grid of at most `most` tiles in which the image, not shrunk, is the largest; or else one of the
-    nearest ratio.
+    """Return the size of the grid of at most `most` tiles in which the image becomes the largest, if grids exist in which it need not be
+    shrunk; otherwise, that of a grid with the nearest aspect ratio.
     """
     side, ratio = arguments.tile[0], width / height
     best, largest = (0, 0), -1.0
@@ -814,7 +825,9 @@ def _perception_lm(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _nearest_ratio(ratio: float, grids: Mapping[float, Sequence[tuple[int, int]]]) -> tuple[int, int]:
-    """Return the grid with the longest side among those of the nearest ratio on the same side of 1."""
+    """Return the grid with the nearest ratio: at most ``ratio`` if that is 1 or more, otherwise above it. If there are several, return
+    the one with the longest side.
+    """
     if ratio >= 1:
         nearest = min((own for own in grids if own <= ratio), key=lambda own: abs(own - ratio))
         return max(grids[nearest], key=lambda grid: grid[0])
@@ -823,8 +836,8 @@ def _nearest_ratio(ratio: float, grids: Mapping[float, Sequence[tuple[int, int]]
 
 
 def _molmo2(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the grid of up to `most` crops that enlarges the image least, or else shrinks it least; crops are the
-    first of `tile` apart, with a margin of the second.
+    """Return the size of the grid of up to `most` crops that enlarges the image the least, or if all grids shrink it, shrinks it the
+    least. Crops are `tile[0]` pixels apart, and the grid has a margin of `tile[1]` pixels.
     """
     import numpy as np
 
@@ -848,7 +861,7 @@ _PHI4_LEAST = 10
 
 
 def _phi4(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Fit the tiles that cover the image, or, if these are more than `most`, the grid of `internvl`."""
+    """Fit the image in the grid of tiles that covers it or, if that has more than `most` tiles, in the grid by the rule `internvl`."""
     side = arguments.tile[0]
     rows, columns = (math.ceil(extent / float(side)) for extent in (height, width))
     if rows * columns > arguments.most:
@@ -864,16 +877,17 @@ def _phi4(height: int, width: int, arguments: SizeArguments) -> Fit:
     return Fit(*fit, high, wide)
 
 
-# Step 3.7 makes images square if one side is shorter than this many pixels, and their ratio exceeds this one.
+# Step 3.7 makes images square if one side has fewer pixels than the first number and the aspect ratio exceeds the second.
 _STEP3_THIN, _STEP3_RATIO = 32, 4
-# Images that fit the side of the whole get windows, as wide as their shorter side, only if their ratio exceeds this one.
+# If the image need not be shrunk to be seen as a whole, it is cut into windows only if its aspect ratio exceeds this; the side of a window
+# is then its shorter side.
 _STEP3_LONG = 1.5
-# A window is added for the remainder of a side, if it is more than this fraction of a window.
+# A window is added for the remainder of a side if that is more than this fraction of a window.
 _STEP3_LEFT = 0.2
 
 
 def _step3(height: int, width: int, arguments: SizeArguments) -> tuple[int, int, int]:
-    """Return height and width of the image before it is cut, and the side of a window, or 0: see
+    """Return the height and width of the image before it is cut into windows, and the side of a window, or 0 if it is not cut; see
     :func:`_step3_windows`.
     """
     most, (side, window) = arguments.most, arguments.tile
@@ -889,22 +903,24 @@ def _step3(height: int, width: int, arguments: SizeArguments) -> tuple[int, int,
 
 
 def _step3_square(height: int, width: int) -> tuple[int, int]:
-    """Return the sides of an image, which is made square if it is very thin."""
+    """Return the size of an image, as a square if it is very thin."""
     shorter, longer = min(height, width), max(height, width)
     thin = shorter < _STEP3_THIN and longer / shorter > _STEP3_RATIO
     return (longer, longer) if thin else (height, width)
 
 
 def _step3_whole(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return sides of at most `most`; the canvas is the image, made square if it is very thin."""
+    """Shrink the image until no side is longer than `most`; the canvas is the image's original size, as a square if it is very thin."""
     canvas = _step3_square(height, width)
     rows, columns, _ = _step3(*canvas, arguments)
     return Fit(rows, columns, *canvas)
 
 
 def _step3_windows(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return whole windows on a canvas, for an image of sides of at most `most`; `tile`: the side of the whole, and the
-    longest of a window. Without windows, return one pixel, which is less than a window.
+    """Return the size of all windows together, after shrinking the image until no side is longer than `most`; the canvas is one window.
+
+    `tile`: the side of the whole image as the model sees it, and the longest side of a window. If the image is not cut, return one pixel,
+    which is less than a window.
     """
     rows, columns, window = _step3(*_step3_square(height, width), arguments)
     if not window:
@@ -916,16 +932,18 @@ def _step3_windows(height: int, width: int, arguments: SizeArguments) -> Fit:
     return Fit(high, wide, window, window)
 
 
-# The part of an image that tiles should cover.
+# The fraction of an image's pixels that tiles should preserve.
 _COVERED = 0.9
 
 
 @functools.lru_cache(maxsize=1024)
 def _ovis2(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the fewest of up to `most` tiles that cover nearly all of the image, or else those that cover the most."""
+    """Return the size of the grid with the fewest tiles, at most `most`, that preserves nearly all of the image's pixels; if there is none,
+    of the grid that preserves the most.
+    """
 
     def covered(across: int, down: int) -> float:
-        # The model counts parts of an image with rows and columns swapped.
+        # The model's processor swaps rows and columns when it computes the sizes of the parts.
         tall, wide = height // across, width // down
         parts = [
             (
@@ -947,12 +965,12 @@ def _ovis2(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _within_side(longer: float, shorter: float, side: int) -> float:
-    """Return the area of a part that is shrunk until its longer side fits."""
+    """Return the area of a part that is shrunk until its longer side is at most ``side``."""
     return shorter / longer * side * side if longer > side else longer * shorter
 
 
 def _idefics2(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Make the longer side at most `most` long, and both at least `least`."""
+    """Make the longer side at most `most` long, then both sides at least `least`."""
     ratio = width / height
     if width >= height and width > arguments.most:
         height, width = int(arguments.most / ratio), arguments.most
@@ -962,7 +980,7 @@ def _idefics2(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _idefics3(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Make the longer side `most` long, and the other one even; then limit both to 4096."""
+    """Make the longer side `most` long and the other side even; then limit both sides to 4096."""
     ratio = width / height
     if width >= height:
         width, height = arguments.most, int(arguments.most / ratio)
@@ -980,7 +998,7 @@ def _idefics3(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _idefics3_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Round the longer side up to whole tiles of `factor` pixels; scale the other one in proportion, and round it up, too."""
+    """Round the longer side up to a multiple of `factor`, the side of a tile; scale the other side in proportion, and round it up, too."""
     tile, ratio = arguments.factor, width / height
     if width >= height:
         width = math.ceil(width / tile) * tile
@@ -992,7 +1010,7 @@ def _idefics3_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _idefics3_capped(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the size by `idefics3`, the longer side shortened by `factor` until it has at most `least` tiles."""
+    """Return the size by the rule `idefics3`, with `most` reduced by `factor` until the image has at most `least` tiles."""
     tile, most = arguments.factor, arguments.most
     while most > tile:
         fit = _idefics3(height, width, arguments._replace(most=most))
@@ -1005,7 +1023,7 @@ def _idefics3_capped(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 @functools.lru_cache(maxsize=64)
 def _llama4_canvases(most: int, tile: int) -> list[tuple[int, int]]:
-    """Return the canvases of up to this many tiles, grouped by ratio, in the order in which ratios first occur."""
+    """Return the sizes of all canvases of up to ``most`` tiles, grouped by aspect ratio, in the order in which the ratios first occur."""
     by_ratio: dict[float, list[tuple[int, int]]] = {}
     for count in range(most, 0, -1):
         for rows in range(1, count + 1):
@@ -1015,8 +1033,8 @@ def _llama4_canvases(most: int, tile: int) -> list[tuple[int, int]]:
 
 
 def _llama4(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the canvas of at most `most` tiles that enlarges the image the least, or else shrinks it the least; with
-    `least` 1, the one that enlarges it the most.
+    """Fit the image in the canvas of at most `most` tiles that enlarges it the least, or if all shrink it, shrinks it the least. If `least`
+    is 1, choose the canvas that enlarges it the most.
     """
     import numpy as np
 
@@ -1038,8 +1056,8 @@ def _llama4(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _mllama(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the canvas of at most `most` tiles that enlarges the least, or else shrinks the least; no side is enlarged
-    beyond a tile.
+    """Fit the image in the canvas of at most `most` tiles that enlarges it the least, or if all shrink it, shrinks it the least; no side is
+    enlarged beyond a tile.
     """
     tile = arguments.tile[0]
     canvases = [(rows * tile, columns * tile) for rows, columns in arrangements(arguments.most)]
@@ -1054,22 +1072,22 @@ def _mllama(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def arrangements(most: int) -> list[tuple[int, int]]:
-    """Return the pairs of sides of up to this many tiles, in order of the first side."""
+    """Return all pairs of numbers whose product is at most ``most``: the sides of canvases in tiles, in order of the first side."""
     sides = range(1, most + 1)
     return [(one, other) for one in sides for other in sides if one * other <= most]
 
 
 def _janus(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Make the longer side `most` long, and each at least `least`."""
+    """Make the longer side `most` long, then each side at least `least`; the canvas is a square."""
     scale = arguments.most / max(height, width)
     rows, columns = (max(round(side * scale), arguments.least) for side in (height, width))
     return Fit(rows, columns, *(max(rows, columns),) * 2)
 
 
 def _letterbox(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Fit the first canvas, enlarging at most `most` times if there is a limit; sides are rounded.
+    """Fit the image in the first canvas, and round its sides; if `most` is set, enlarge it at most by that factor.
 
-    The canvas loses whole multiples of `factor`, if that is more than 1, where the image does not need them.
+    If `factor` is more than 1, the canvas is reduced by as many multiples of `factor` as the image leaves free.
     """
     rows, columns = arguments.canvases[0]
     scale = min(rows / height, columns / width)
@@ -1154,5 +1172,5 @@ RULES: dict[str, Rule] = {
 
 
 def pairs(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Return the pairs of consecutive heights and widths."""
+    """Return consecutive numbers as pairs (height, width)."""
     return tuple(zip(numbers[::2], numbers[1::2]))

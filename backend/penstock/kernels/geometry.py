@@ -8,19 +8,21 @@ import numpy as np
 
 
 def rotation_2d(angle: float) -> np.ndarray:
-    """Return the matrix from output to input coordinates (x right, y down) for a counter-clockwise rotation by ``angle`` degrees."""
+    """Return the matrix that maps output to input coordinates (x right, y down) of a counter-clockwise rotation by ``angle`` degrees."""
     rotation: np.ndarray = rotations_2d(np.array([angle], np.float64), 1)[0]
     return rotation
 
 
 def rotation_3d(angle: float, axis: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Return the matrix from output to input coordinates for a rotation about ``axis`` (x, y, z); Rodrigues' formula."""
+    """Return the matrix that maps output to input coordinates of a rotation by ``angle`` degrees about ``axis`` (x, y, z); Rodrigues'
+    formula.
+    """
     rotation: np.ndarray = rotations_3d(np.array([angle], np.float64), np.array([axis], np.float64), 1)[0]
     return rotation
 
 
 def rotations_2d(angles: np.ndarray, count: int) -> np.ndarray:
-    """Return :func:`rotation_2d` for ``count`` images; there may be one angle for all."""
+    """Return the result of :func:`rotation_2d` for each of ``count`` images; ``angles`` may have one angle for all."""
     from penstock.kernels.cpu.affine import fill_rotations_2d
 
     rotations = np.empty((count, 2, 2))
@@ -29,7 +31,7 @@ def rotations_2d(angles: np.ndarray, count: int) -> np.ndarray:
 
 
 def rotations_3d(angles: np.ndarray, axes: np.ndarray, count: int) -> np.ndarray:
-    """Return :func:`rotation_3d` for ``count`` volumes; there may be one angle, and one axis, for all."""
+    """Return the result of :func:`rotation_3d` for each of ``count`` volumes; there may be one angle or one axis for all."""
     from penstock.kernels.cpu.affine import fill_rotations_3d
 
     rotations = np.empty((count, 3, 3))
@@ -38,7 +40,7 @@ def rotations_3d(angles: np.ndarray, axes: np.ndarray, count: int) -> np.ndarray
 
 
 def _unit_vectors(axes: np.ndarray) -> np.ndarray:
-    """Return the rows scaled to length 1; those along one dimension are exact."""
+    """Return the rows scaled to length 1; rows along a coordinate axis are exact."""
     squares = axes * axes
     lengths = np.sqrt((squares[:, 0] + squares[:, 1]) + squares[:, 2])
     alone = (axes != 0).sum(axis=1) == 1
@@ -46,10 +48,11 @@ def _unit_vectors(axes: np.ndarray) -> np.ndarray:
 
 
 def rotated_canvases(sizes: np.ndarray, rotations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least extents (x, y(, z)) that hold rotated images of ``sizes``, one row for each; and their canvases.
+    """Return the smallest extents (x, y(, z)) that hold rotated images of ``sizes``, and the extents of their canvases; arrays have one
+    row for each image.
 
-    Each extent of a canvas has the parity of the input extent that contributes most to it, which keeps the centre on or
-    between pixels.
+    Each extent of a canvas has the parity of the input extent that contributes most to it: this keeps a centre on a pixel, or between
+    pixels.
 
     Raises:
         ValueError: an angle is infinite or NaN.
@@ -63,7 +66,9 @@ def rotated_canvases(sizes: np.ndarray, rotations: np.ndarray) -> tuple[np.ndarr
 
 
 def about_centres(rotations: np.ndarray, sizes_in: np.ndarray, sizes_out: np.ndarray) -> np.ndarray:
-    """Return the affine matrices [R|t], float32, that map the centres of outputs to the centres of inputs."""
+    """Return the affine matrices [R|t], float32, where R are ``rotations`` and t maps the centre of each output to the centre of its
+    input.
+    """
     from penstock.kernels.cpu.affine import fill_about_centres
 
     # In single precision, like DALI.
@@ -82,9 +87,10 @@ def inverted(matrix: np.ndarray) -> np.ndarray:
 
 
 def inverse_in_single(matrix: np.ndarray) -> np.ndarray | None:
-    """Return the inverse in single precision, with DALI's roundings; None if the matrix is singular.
+    """Return the inverse of a matrix [M|t] in single precision, with DALI's roundings; None if the matrix is singular.
 
-    Two rows are inverted by their determinant, more by Gauss-Jordan elimination whose updates round once.
+    A matrix of two rows is inverted with its determinant; a larger one, with Gauss-Jordan elimination, in which each update is rounded
+    once.
     """
     left = matrix.astype(np.float32)
     if len(left) == 2:
@@ -101,7 +107,7 @@ def inverse_in_single(matrix: np.ndarray) -> np.ndarray | None:
         left[pivot, pivot + 1 :] *= factor
         right[pivot] *= factor
         for row in set(range(len(left))) - {pivot}:
-            # Products of two floats are exact in double precision.
+            # Products of two float32 numbers are exact in double precision, so each update is rounded only once.
             factor = -left[row, pivot]
             left[row, pivot + 1 :] = (
                 np.multiply(factor, left[pivot, pivot + 1 :], dtype=np.float64) + left[row, pivot + 1 :]
@@ -120,9 +126,10 @@ def affine(linear: np.ndarray, centre: Sequence[float] | np.ndarray | None = Non
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the product of matrices, or of stacks of them, summed from the first term to the last in their precision.
+    """Return the product of two matrices, or of two stacks of matrices, with sums computed from the first term to the last, in the
+    precision of the matrices.
 
-    Unlike that of ``a @ b``, the order is DALI's, so that results are equal to the bit.
+    Unlike with ``a @ b``, this is DALI's order, so that results are equal bit for bit.
     """
     total = a[..., :, :1] * b[..., :1, :]
     for k in range(1, a.shape[-1]):
@@ -131,8 +138,8 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def composed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return the matrix [M|t] that applies ``first``, then ``second``; or such matrices, of two stacks of equal size."""
-    # Includes the last row of the homogeneous matrix, so that infinities propagate as in DALI.
+    """Return the matrix [M|t] that applies ``first``, then ``second``; both may be stacks of the same number of matrices."""
+    # The last row of the homogeneous matrix is included, so that infinities propagate as in DALI.
     row = np.zeros((*first.shape[:-2], 1, first.shape[-1]), first.dtype)
     row[..., -1] = 1
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Shared by `cat` and `stack`: checks of the inputs, and the output's shape."""
+"""Checks of the inputs and computation of the output's shape, for `cat` and `stack`."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def common_rank(inputs: Sequence[TensorList]) -> int:
 
 
 def joined_shapes(inputs: Sequence[np.ndarray], axis: int) -> np.ndarray:
-    """Return the extents of samples joined along ``axis``, int64, a row for each.
+    """Return the shapes of samples joined along ``axis``, int64, one row for each sample.
 
     Args:
-        inputs: the shapes of each input, int64 of shape (samples, rank).
-        axis: the dimension.
+        inputs: the shapes of each input's samples, int64 of shape (samples, rank).
+        axis: the dimension along which to join.
 
     Raises:
-        RuntimeError: the inputs of a sample differ in another dimension.
+        RuntimeError: the inputs of a sample have different extents in another dimension.
     """
     joined = inputs[0].copy()
     for shapes in inputs[1:]:

@@ -11,7 +11,7 @@ _HALF = np.float32(0.5)
 
 
 def to_unit(samples: np.ndarray, unsigned: bool = False) -> np.ndarray:
-    """Return samples as float32 in [-1, 1]; in [0, 1] for an ``unsigned`` type."""
+    """Return samples as float32 in [-1, 1]; with ``unsigned``, in [0, 1]."""
     if samples.dtype.kind == "f":
         unit = samples.astype(np.float32, copy=False)
     else:
@@ -22,7 +22,7 @@ def to_unit(samples: np.ndarray, unsigned: bool = False) -> np.ndarray:
 
 
 def from_unit(unit: np.ndarray, out: np.ndarray) -> None:
-    """Undo :func:`to_unit`, rounding and saturating; for unsigned types ``unit`` is in [0, 1]."""
+    """Undo :func:`to_unit`, rounding and saturating; for unsigned types, ``unit`` must be in [0, 1]."""
     from penstock.kernels.cpu.casting import cast
 
     if out.dtype.kind == "f":

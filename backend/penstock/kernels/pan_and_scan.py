@@ -1,4 +1,4 @@
-"""The parts of long images that Gemma 3 sees besides the whole image ("pan and scan")."""
+"""The parts of long images that Gemma 3 sees in addition to the whole image ("pan and scan")."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Box = tuple[int, int, int, int]
 
 
 class PanAndScan(NamedTuple):
-    """How parts are chosen.
+    """The parameters that determine whether and how an image is cut into parts.
 
     Attributes:
-        min_ratio: the smallest ratio of the longer side to the shorter one in images that are cut.
-        max_crops: the largest number of parts.
-        min_crop: the least side of a part.
+        min_ratio: the minimum ratio of the longer side to the shorter side of images that are cut.
+        max_crops: the maximum number of parts.
+        min_crop: the minimum side of a part, in pixels; images whose parts would be smaller are not cut.
     """
 
     min_ratio: float
@@ -26,7 +26,7 @@ class PanAndScan(NamedTuple):
         """Return the boxes of the whole image and of its parts, which follow each other along the longer side.
 
         Raises:
-            ValueError: a part would hold no pixel.
+            ValueError: a part would be empty.
         """
         longer, shorter = max(height, width), min(height, width)
         whole = (0, 0, width, height)

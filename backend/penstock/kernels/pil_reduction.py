@@ -1,4 +1,4 @@
-"""Reduction of images by integer factors, which Pillow does before resizing with a `reducing_gap` (`Reduce.c`)."""
+"""Reduction of images by integer factors, as Pillow does before resizing with a `reducing_gap` (`Reduce.c`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.kernels.resize_shapes import AxisPlan
 
-# Supports of the filters, in samples.
+# The filters' supports, in samples.
 _SUPPORT = {"box": 0.5, "bilinear": 1.0, "hamming": 1.0, "bicubic": 2.0, "lanczos": 3.0}
 
 
@@ -18,8 +18,8 @@ class Reduction:
     """How to reduce one axis.
 
     Attributes:
-        factor: number of samples that become one.
-        start, stop: the part of the axis to reduce.
+        factor: the number of samples that become one.
+        start, stop: the range of positions to reduce.
     """
 
     factor: int
@@ -34,7 +34,7 @@ class Reduction:
 
 
 def reduction_of(plan: AxisPlan, name: str, gap: float) -> Reduction:
-    """Return how an axis is reduced before the filter ``name`` shrinks it at least ``gap`` times."""
+    """Return how to reduce an axis, so that the filter ``name`` still has to shrink it by a factor of at least ``gap``."""
     covered = plan.end - plan.start
     scale = covered / plan.size_out
     reach = (_SUPPORT.get(name, 0.5) - 0.5) * scale
@@ -43,7 +43,7 @@ def reduction_of(plan: AxisPlan, name: str, gap: float) -> Reduction:
 
 
 def reduce_image(image: np.ndarray, vertical: Reduction, horizontal: Reduction) -> np.ndarray:
-    """Return the means of the blocks of an image (H, W, C) of uint8; those at the end may be smaller."""
+    """Return a uint8 image (H, W, C) reduced to the means of its blocks; blocks at the end may be smaller."""
     from penstock.kernels.cpu.block_means import block_means
 
     height, width = (-(-(axis.stop - axis.start) // axis.factor) for axis in (vertical, horizontal))

@@ -1,6 +1,6 @@
-"""Pillow's functions, to the bit, on images of uint8 (H, W, C), where C is 1 (mode L), 2 (LA), 3 (RGB) or 4 (RGBA).
+"""Pillow's functions with exactly its results, on uint8 images (H, W, C), where C is 1 (mode L), 2 (LA), 3 (RGB) or 4 (RGBA).
 
-These are the functions that `torchvision.transforms.v2` calls for PIL's images.
+These are the functions that `torchvision.transforms.v2` calls for images of the class `PIL.Image`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 FILTERS = {"nearest": 0, "bilinear": 2, "bicubic": 3}
-"""The filters of warps."""
+"""The filters for warps, and their numbers."""
 
 PAD_MODES = ("constant", "edge", "reflect", "symmetric")
 
@@ -23,10 +23,10 @@ def _is_translucent(image: np.ndarray) -> bool:
 
 
 def grey(image: np.ndarray, channels: int = 1) -> np.ndarray:
-    """Return the image in mode L, as one channel or three.
+    """Return the image in mode L, with ``channels`` equal channels.
 
     Raises:
-        ValueError: another number of channels.
+        ValueError: ``channels`` is neither 1 nor 3.
     """
     if channels not in (1, 3):
         raise ValueError(f"The number of channels is 1 or 3. Got: {channels}")
@@ -40,7 +40,7 @@ def grey(image: np.ndarray, channels: int = 1) -> np.ndarray:
 
 
 def _blended(first: np.ndarray, second: np.ndarray, share: float) -> np.ndarray:
-    """Return `Image.blend`."""
+    """Return the result of `Image.blend`."""
     from penstock.kernels.cpu.pillow import blend
 
     if share in (0.0, 1.0):
@@ -52,26 +52,26 @@ def _blended(first: np.ndarray, second: np.ndarray, share: float) -> np.ndarray:
 
 
 def _with_colours(image: np.ndarray, colours: np.ndarray | int) -> np.ndarray:
-    """Return an image of these colours that is as opaque as ``image``."""
+    """Return an image of these colours with the alpha channel of ``image``, if it has one."""
     result = image.copy()
     result[:, :, : image.shape[2] - _is_translucent(image)] = colours
     return result
 
 
 def adjust_brightness(image: np.ndarray, factor: float) -> np.ndarray:
-    """Return `ImageEnhance.Brightness`."""
+    """Return the result of `ImageEnhance.Brightness`."""
     return _blended(_with_colours(image, 0), image, factor)
 
 
 def adjust_contrast(image: np.ndarray, factor: float) -> np.ndarray:
-    """Return `ImageEnhance.Contrast`."""
+    """Return the result of `ImageEnhance.Contrast`."""
     lightness = grey(image)
     mean = int(int(lightness.sum(dtype=np.int64)) / lightness.size + 0.5)
     return _blended(_with_colours(image, mean), image, factor)
 
 
 def adjust_saturation(image: np.ndarray, factor: float) -> np.ndarray:
-    """Return `ImageEnhance.Color`."""
+    """Return the result of `ImageEnhance.Color`."""
     if image.shape[2] < 3 or factor == 1.0:
         return image.copy()
     from penstock.kernels.cpu.pillow import blend_grey
@@ -82,7 +82,7 @@ def adjust_saturation(image: np.ndarray, factor: float) -> np.ndarray:
 
 
 def adjust_sharpness(image: np.ndarray, factor: float) -> np.ndarray:
-    """Return `ImageEnhance.Sharpness`."""
+    """Return the result of `ImageEnhance.Sharpness`."""
     from penstock.kernels.cpu.pillow import smooth
 
     softer = image
@@ -95,7 +95,7 @@ def adjust_sharpness(image: np.ndarray, factor: float) -> np.ndarray:
 
 
 def adjust_hue(image: np.ndarray, factor: float) -> np.ndarray:
-    """Return the hue of mode HSV, turned by ``factor`` of a circle; opaque afterwards.
+    """Return the image with its hue, in mode HSV, rotated by the fraction ``factor`` of a full turn; the result is opaque.
 
     Raises:
         ValueError: the factor is not in [-0.5, 0.5].
@@ -117,12 +117,12 @@ def adjust_hue(image: np.ndarray, factor: float) -> np.ndarray:
 def _refuse(image: np.ndarray, channels: Sequence[int], name: str) -> None:
     if image.shape[2] not in channels:
         modes = " or ".join(_MODES[known] for known in channels)
-        # Pillow raises an OSError, and operators' errors about values are ValueErrors: this is both.
+        # Pillow raises an OSError here, and operators raise a ValueError for invalid values; this error is both.
         raise io.UnsupportedOperation(f"`{name}` is for images of mode {modes}. Got: {_MODES[image.shape[2]]}")
 
 
 def _looked_up(image: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Return the image with its values looked up in a table of shape (256,) for all channels, or (C, 256)."""
+    """Return the image with its values looked up in a table of shape (256,), for all channels, or (C, 256)."""
     from penstock.kernels.cpu.pillow import look_up_levels
 
     result, channels = np.empty(image.shape, np.uint8), image.shape[2]
@@ -132,7 +132,7 @@ def _looked_up(image: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 
 def adjust_gamma(image: np.ndarray, gamma: float, gain: float = 1.0) -> np.ndarray:
-    """Return ``255.999 * gain * (x / 255) ** gamma``, opaque afterwards.
+    """Return ``255.999 * gain * (x / 255) ** gamma``; the result is opaque.
 
     Raises:
         ValueError: gamma is negative.
@@ -147,7 +147,7 @@ def adjust_gamma(image: np.ndarray, gamma: float, gain: float = 1.0) -> np.ndarr
 
 
 def posterize(image: np.ndarray, bits: int) -> np.ndarray:
-    """Return `ImageOps.posterize`: the upper bits, 1 to 8 of them."""
+    """Return the result of `ImageOps.posterize`: only the upper ``bits`` bits of each value, 1 to 8, are kept."""
     _refuse(image, (1, 3), "posterize")
     if not 1 <= bits <= 8:
         raise ValueError(f"Posterizing keeps 1 to 8 bits. Got: {bits}")
@@ -155,14 +155,14 @@ def posterize(image: np.ndarray, bits: int) -> np.ndarray:
 
 
 def solarize(image: np.ndarray, threshold: float) -> np.ndarray:
-    """Return `ImageOps.solarize`: values from the threshold on, inverted."""
+    """Return the result of `ImageOps.solarize`: values from the threshold on are inverted."""
     _refuse(image, (1, 3), "solarize")
     values = np.arange(256)
     return _looked_up(image, np.where(values < threshold, values, 255 - values).astype(np.uint8))
 
 
 def invert(image: np.ndarray) -> np.ndarray:
-    """Return `ImageOps.invert`."""
+    """Return the result of `ImageOps.invert`."""
     _refuse(image, (1, 3), "invert")
     return np.bitwise_not(image)
 
@@ -176,7 +176,7 @@ def _histograms(image: np.ndarray) -> np.ndarray:
 
 
 def autocontrast(image: np.ndarray) -> np.ndarray:
-    """Return `ImageOps.autocontrast`: each channel's range, stretched."""
+    """Return the result of `ImageOps.autocontrast`: each channel's range of values is stretched to 0 to 255."""
     _refuse(image, (1, 3), "autocontrast")
     values, tables = np.arange(256), []
     for histogram in _histograms(image):
@@ -191,7 +191,7 @@ def autocontrast(image: np.ndarray) -> np.ndarray:
 
 
 def equalize(image: np.ndarray) -> np.ndarray:
-    """Return `ImageOps.equalize`: each channel's histogram, levelled."""
+    """Return the result of `ImageOps.equalize`: each channel's histogram is equalized."""
     _refuse(image, (1, 3), "equalize")
     tables = []
     for histogram in _histograms(image):
@@ -204,7 +204,7 @@ def equalize(image: np.ndarray) -> np.ndarray:
 
 
 def crop(image: np.ndarray, top: int, left: int, height: int, width: int) -> np.ndarray:
-    """Return a region; black, and transparent, beyond the image."""
+    """Return a region of an image; beyond the image, pixels are black and transparent."""
     rows, columns = image.shape[:2]
     if top >= 0 and left >= 0 and top + height <= rows and left + width <= columns:
         return image[top : top + height, left : left + width]
@@ -225,10 +225,10 @@ def pad(
     fill: Sequence[float] = (0,),
     mode: str = "constant",
 ) -> np.ndarray:
-    """Return the image with a border on each side; negative borders are cut off.
+    """Return the image with a border on each side; a negative border cuts pixels off.
 
     Args:
-        image: (H, W, C), of any type.
+        image: an image (H, W, C) of any type.
         left, top, right, bottom: the borders, in pixels.
         fill: the values for `constant`: one for each channel, or one for all.
         mode: one of :data:`PAD_MODES`.
@@ -251,10 +251,10 @@ def pad(
 
 
 def fill_of(image: np.ndarray, fill: Sequence[float]) -> list[int]:
-    """Return a value for each channel.
+    """Return a fill value for each channel of an image.
 
     Raises:
-        ValueError: the number of values is neither one nor that of the channels.
+        ValueError: ``fill`` has neither one value nor as many as the image has channels.
     """
     channels = image.shape[2]
     if len(fill) not in (1, channels):
@@ -269,17 +269,17 @@ def affine(
     fill: Sequence[float] = (0,),
     extents: tuple[int, int] | None = None,
 ) -> np.ndarray:
-    """Return `Image.transform` with AFFINE or PERSPECTIVE.
+    """Return the result of `Image.transform` with AFFINE or PERSPECTIVE.
 
     Args:
-        image: (H, W, C).
-        terms: the six or eight terms of the map from output to input coordinates.
+        image: an image (H, W, C).
+        terms: the coefficients of the map from output to input coordinates: six, or eight for PERSPECTIVE.
         kind: one of :data:`FILTERS`.
         fill: the value outside the image: one for each channel, or one for all.
-        extents: the output's height and width.
+        extents: the output's height and width; None: the image's.
 
     Raises:
-        ValueError: there is no such filter for warps.
+        ValueError: ``kind`` is not a filter for warps.
     """
     from penstock.kernels.cpu.pillow import warp
     from penstock.kernels.cpu.translucency import premultiplied, unmultiply
@@ -300,7 +300,7 @@ perspective = affine
 
 
 def rotated_extents(height: int, width: int, angle: float, expand: bool) -> tuple[int, int]:
-    """Return the height and width that :func:`rotate` gives."""
+    """Return the height and width of the result of :func:`rotate`."""
     if not expand:
         return height, width
     if angle % 360.0 in (90, 270):
@@ -313,7 +313,7 @@ def rotated_extents(height: int, width: int, angle: float, expand: bool) -> tupl
 def _rotation(
     height: int, width: int, angle: float, centre: Sequence[float] | None, expand: bool
 ) -> tuple[list[float], tuple[int, int]]:
-    """Return the terms of :func:`affine`, and the extents."""
+    """Return the arguments ``terms`` and ``extents`` of :func:`affine` for a rotation."""
     middle = centre or (width / 2, height / 2)
     radians = -math.radians(angle)
     cosine, sine = round(math.cos(radians), 15), round(math.sin(radians), 15)
@@ -343,7 +343,7 @@ def rotate(
     centre: Sequence[float] | None = None,
     fill: Sequence[float] = (0,),
 ) -> np.ndarray:
-    """Return `Image.rotate`, counter-clockwise, in degrees."""
+    """Return the result of `Image.rotate`: the image rotated counter-clockwise by ``angle`` degrees."""
     angle = angle % 360.0
     if not centre:
         square = expand or image.shape[0] == image.shape[1]
@@ -354,14 +354,14 @@ def rotate(
 
 
 def convolve(image: np.ndarray, kernel: np.ndarray) -> np.ndarray:
-    """Return PyTorch's `conv2d` on each of two or more channels, padded by reflection and rounded.
+    """Return the rounded result of PyTorch's `conv2d` on each channel of an image, which is padded by reflection.
 
     Args:
-        image: (H, W, C) of uint8, where C is more than 1.
-        kernel: float32 of odd shape.
+        image: a uint8 image (H, W, C) with at least two channels.
+        kernel: float32, with an odd number of rows and of columns.
 
     Raises:
-        ValueError: there is one channel, for which PyTorch has other kernels, or the filter is too large for the image.
+        ValueError: the image has one channel, for which PyTorch has other kernels; or the filter is too large for the image.
     """
     from penstock.kernels.cpu import pillow as kernels
 
@@ -377,10 +377,10 @@ def convolve(image: np.ndarray, kernel: np.ndarray) -> np.ndarray:
 def inverse_affine(
     centre: Sequence[float], angle: float, translate: Sequence[float], scale: float, shear: Sequence[float]
 ) -> list[float]:
-    """Return the terms that undo a shear, a rotation, a scaling (about the centre) and a translation; angles in
-    degrees.
+    """Return the coefficients of the map that undoes a shear, a rotation and a scaling about the centre, and a translation; angles are
+    in degrees.
 
-    With R(a) for the rotation and Sx, Sy for the shears, the matrix is R(angle - y) * shear / cos(y), as torchvision has it.
+    As in torchvision, the matrix is R(angle - y) * shear / cos(y), where R is a rotation and y is the vertical angle of ``shear``.
     """
     a, b, c, d = _shorn_rotation(angle, shear)
     inverse = [d / scale, -b / scale, 0.0, -c / scale, a / scale, 0.0]
@@ -393,7 +393,7 @@ def inverse_affine(
 def forward_affine(
     centre: Sequence[float], angle: float, translate: Sequence[float], scale: float, shear: Sequence[float]
 ) -> list[float]:
-    """Return the terms of the map that moves points; see :func:`inverse_affine`."""
+    """Return the coefficients of the map whose inverse is :func:`inverse_affine`: it maps input to output coordinates."""
     a, b, c, d = _shorn_rotation(angle, shear)
     terms = [a * scale, b * scale, 0.0, c * scale, d * scale, 0.0]
     terms[2] += centre[0] + translate[0] - terms[0] * centre[0] - terms[1] * centre[1]

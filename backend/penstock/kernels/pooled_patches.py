@@ -1,6 +1,4 @@
-"""The patches of overlapping crops that Molmo 2 pools to one token; found by probing transformers'
-`Molmo2ImageProcessor`, release 5.23.
-"""
+"""The patches of overlapping crops that Molmo 2 pools to one token; found by probing `Molmo2ImageProcessor` of transformers 5.23."""
 
 from __future__ import annotations
 
@@ -10,12 +8,13 @@ import numpy as np
 
 
 class Crops(NamedTuple):
-    """How a canvas is cut.
+    """How a canvas is cut into overlapping crops.
 
     Attributes:
         patches: the number of patches per side of a crop.
-        before, after: how many of these, at its beginning and at its end, belong to the neighbour where there is one.
-        pool: rows and columns of patches that become one token.
+        before, after: the number of patches at the start, and at the end, of a crop's side that are taken from the neighbouring crop if
+            there is one.
+        pool: the number of rows and of columns of patches that become one token.
     """
 
     patches: int
@@ -29,11 +28,11 @@ class Crops(NamedTuple):
         return self.patches - self.before - self.after
 
     def tokens(self, rows: int, columns: int) -> tuple[int, int]:
-        """Return rows and columns of tokens that this many patches become."""
+        """Return the number of rows and columns of tokens for ``rows`` and ``columns`` of patches."""
         return -(-rows // self.pool[0]), -(-columns // self.pool[1])
 
     def numbers(self, rows: int, columns: int) -> np.ndarray:
-        """Return the numbers of a canvas's patches among those of all crops, one crop after the other: INT32 of shape
+        """Return, for each patch of a canvas, its number among the patches of all crops, one crop after the other: int32 of shape
         (rows, columns).
         """
         (down, row), (across, column) = self._places(rows), self._places(columns)
@@ -42,7 +41,7 @@ class Crops(NamedTuple):
         return numbers.astype(np.int32)
 
     def _places(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return, for each patch along an axis, the crop that it belongs to and its position there."""
+        """Return, for each patch along an axis, the number of the crop to which it belongs and its position in that crop."""
         last = (count - self.patches) // self.window
         places = np.arange(count)
         crops = np.clip((places - self.before) // self.window, 0, last)
@@ -50,7 +49,7 @@ class Crops(NamedTuple):
 
 
 def pooled(numbers: np.ndarray, pool: tuple[int, int]) -> np.ndarray:
-    """Return the patches of each token, row by row: INT32 (tokens, pool); -1 fills tokens with fewer patches."""
+    """Return the numbers of each token's patches, row by row: int32 of shape (tokens, patches of a token), padded with -1."""
     beyond = [-extent % size for extent, size in zip(numbers.shape, pool)]
     padded = np.pad(numbers, [(each // 2, each - each // 2) for each in beyond], constant_values=-1)
     rows, columns = (extent // size for extent, size in zip(padded.shape, pool))

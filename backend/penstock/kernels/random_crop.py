@@ -1,4 +1,4 @@
-"""Random windows by area and aspect ratio: the crop that augments images for training classifiers."""
+"""Random windows by area and aspect ratio: the crop with which images are augmented to train classifiers."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class RandomCrop:
     """Draws windows with random area and aspect ratio.
 
     Args:
-        area: range of the window's area, as a fraction of the image's.
-        aspect_ratio: range of width / height.
-        attempts: number of pairs of area and ratio to try before falling back to the largest window in range.
+        area: the range of the window's area, as a fraction of the image's area.
+        aspect_ratio: the range of the window's width divided by its height.
+        attempts: the number of pairs of area and aspect ratio to try before the largest window in range is used.
 
     Raises:
-        ValueError: a range is empty, or isn't one or two numbers.
+        ValueError: a range is empty, or does not consist of one or two numbers.
 
     >>> window = RandomCrop().window(sample_stream(seed=5, produced=0, index=0), 480, 640)  # doctest: +SKIP
     """
@@ -42,9 +42,7 @@ class RandomCrop:
         self._attempts = int(attempts)
 
     def window(self, stream: Stream, height: int, width: int) -> Window:
-        """Return a window (y, x, height, width) of an image of ``height`` x ``width`` pixels, drawn from a sample's
-        stream.
-        """
+        """Return a window (y, x, height, width) of an image of ``height`` x ``width`` pixels, drawn from a sample's random stream."""
         if height <= 0 or width <= 0:
             return 0, 0, 0, 0
         windows = self.windows(stream.key, np.array([stream.stream]), stream.start, np.array([[height, width]]))
@@ -52,12 +50,12 @@ class RandomCrop:
         return y, x, own_height, own_width
 
     def windows(self, key: Key, streams: np.ndarray, start: np.uint64, extents: np.ndarray) -> np.ndarray:
-        """Return :meth:`window` for many non-empty images of ``extents`` (height, width): int64 of shape (images, 4).
+        """Return a window like :meth:`window` for each of many images: int64 of shape (images, 4).
 
         Args:
-            key, start: shared by all streams.
-            streams: one for each image.
-            extents: int64, of shape (images, 2).
+            key, start: the key of all random streams, and the position of their first draws.
+            streams: the number of each image's stream.
+            extents: each image's height and width, which must not be 0: int64 of shape (images, 2).
         """
         from penstock.kernels.cpu import random_windows
 
@@ -80,5 +78,5 @@ def _range(values: Sequence[float], name: str) -> tuple[np.float32, np.float32]:
 
 
 def _of_crops(key: Key) -> Key:
-    """Return the key of random windows, for an operator's key."""
+    """Return the key with which random windows are drawn, derived from an operator's key."""
     return (key[0] ^ CROP_KEY, key[1]) if isinstance(key, tuple) else key ^ CROP_KEY

@@ -1,8 +1,8 @@
-"""The sources of random numbers: seeds, per-sample streams, shuffles. Needs numpy only.
+"""The sources of random numbers: seeds, a stream for each sample, and shuffles. This module needs only NumPy.
 
-The rules are DALI's (and, below them, the GNU C++ library's), so that a seeded pipeline draws the same numbers:
+The rules are DALI's, and where DALI uses it, the GNU C++ library's, so that a seeded pipeline draws the same numbers:
 
-- the pipeline's seed is spread by ``std::seed_seq``; each random operator without a seed takes the next word;
+- ``std::seed_seq`` expands the pipeline's seed to words; each random operator without a seed takes the next word;
 - an operator's seed is the key of its Philox generator; each sample of each batch has a separate stream;
 - file readers shuffle with ``std::shuffle`` and pick from their buffer with ``std::minstd_rand0``.
 """
@@ -33,27 +33,26 @@ __all__ = [
 ]
 
 _WORD, _LONG_WORD = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
-_WORDS = {32: _WORD, 64: _LONG_WORD}  # by their bits
-# Words in the state of std::mt19937_64, and the offset of its recurrence.
+_WORDS = {32: _WORD, 64: _LONG_WORD}  # by the number of bits
+# The number of words in the state of std::mt19937_64, and the offset of its recurrence.
 _LENGTH, _MIDDLE = 312, 156
 _SEED_SLOTS = 1024
-# The bits of a block's number that positions of draws can hold.
+# A mask of the bits of a block's number that the position of a draw can hold.
 _COUNTED = 2**62 - 1
 SAMPLE_STRIDE = 65537
-"""The stride between the streams of samples."""
+"""The difference between the stream numbers of consecutive samples."""
 
 CROP_KEY = np.uint64(0x012345678ABCDEFE)
-"""XORed with the key of a random window's stream."""
+"""The number with which an operator's key is XORed to draw random windows."""
 
 
 class Stream(NamedTuple):
-    """The random stream of one sample: arguments of the kernels in ``kernels/cpu`` that draw.
+    """The random stream of one sample: arguments for the kernels in ``kernels/cpu`` that draw random numbers.
 
     Attributes:
-        key: the operator's seed; with it, if the first block is beyond the 2**62 blocks that positions count, its upper
-            two bits.
-        stream: the upper half of the counter: distinguishes samples and batches.
-        start: position of the first draw.
+        key: the operator's seed; see :data:`~penstock.kernels.random_keys.Key`.
+        stream: the upper half of the generator's counter, which is different for each sample and each batch.
+        start: the position of the first draw.
     """
 
     key: Key
@@ -67,14 +66,14 @@ class Stream(NamedTuple):
 
 
 def sample_stream(seed: int, produced: int, index: int) -> Stream:
-    """Return the stream of sample ``index`` of a batch, after ``produced`` samples of the operator."""
+    """Return the stream of sample ``index`` of a batch, if the operator has produced ``produced`` samples before that batch."""
     return Stream(np.uint64(seed & _LONG_WORD), np.uint64(produced + SAMPLE_STRIDE * index & _LONG_WORD))
 
 
 def stream_from_state(state: np.ndarray, index: int) -> Stream:
-    """Return the stream of sample ``index``, if the generator's state is computed in the graph.
+    """Return the stream of sample ``index``, for a generator whose state is computed in the graph.
 
-    ``state`` is uint32[7]: low and high words of the key, of the block's counter, and of the stream; then the phase.
+    ``state`` is uint32 of shape (7,): the low and the high word of the key, of the block's counter and of the stream; then the phase.
     """
     if state.size != 7:
         raise ValueError(f"The state of a random generator has 7 words, got a tensor of shape {state.shape}")
@@ -124,10 +123,10 @@ def _mixed(word: int) -> int:
 
 
 def seed_slots(pipeline_seed: int) -> list[int]:
-    """Return the seeds for random operators without a seed, in graph order, from a pipeline's seed.
+    """Return the seeds that a pipeline's seed gives to operators without a seed, in graph order.
 
-    Readers count; operators with a seed do not; instances of one call on several input sets share the first one's seed
-    but take a slot each.
+    Readers take a seed, too; operators with a seed take none. If an operator is called with several input sets, each of its instances
+    takes a slot, but all use the first one's seed.
     """
     return seed_sequence(pipeline_seed, _SEED_SLOTS).tolist()
 
@@ -183,7 +182,7 @@ def philox(stream: Stream) -> Iterator[int]:
 
 
 def bounded(draws: Iterator[int], bound: int, bits: int = 32) -> int:
-    """Return an unbiased number in [0, bound) from draws of this many bits (Lemire's method)."""
+    """Return an unbiased number in [0, bound) from draws of ``bits`` bits (Lemire's method)."""
     word = _WORDS[bits]
     product = next(draws) * bound
     if product & word < bound:
@@ -194,9 +193,9 @@ def bounded(draws: Iterator[int], bound: int, bits: int = 32) -> int:
 
 
 def std_shuffle(items: Sequence[int], draws: Iterator[int], bits: int = 32) -> list[int]:
-    """Return ``items`` in the order that ``std::shuffle`` puts them in, from draws of this many bits.
+    """Return ``items`` shuffled as by ``std::shuffle``, with draws of ``bits`` bits.
 
-    If two positions fit into one draw, both are taken from it.
+    If one draw has enough bits for two positions, both are taken from it.
     """
     order, count = list(items), len(items)
     if count * count >> bits:
@@ -217,7 +216,7 @@ def std_shuffle(items: Sequence[int], draws: Iterator[int], bits: int = 32) -> l
 
 
 class MinimalStandard:
-    """``std::minstd_rand0`` seeded by ``std::seed_seq{seed}``, which readers use to pick from their buffer.
+    """``std::minstd_rand0`` seeded by ``std::seed_seq{seed}``, with which readers pick samples from their buffer.
 
     Attributes:
         state: the generator's state; part of a reader's checkpoint.

@@ -1,4 +1,4 @@
-"""The list of kernels, and of types, that are compiled ahead of time; it is recorded while tests and presets run.
+"""The list of kernels that are compiled ahead of time, and of the types for which; it is recorded while tests and presets run.
 
 With ``PENSTOCK_RECORD_KERNELS`` set to a file's path, each process adds what it needs to that file, and ``python -m
 penstock.kernels.building --merge`` adds such files to the list, `signatures.txt`.
@@ -18,7 +18,7 @@ VARIABLE = "PENSTOCK_RECORD_KERNELS"
 LIST = Path(__file__).with_name("signatures.txt")
 _CUDA = "cuda "
 FIRST = Path(__file__).with_name("first_signatures.txt")
-"""The part of the list that the demonstration and the usual pipelines need, which `make setup` compiles."""
+"""The part of the list that the demonstration and common pipelines need; `make setup` compiles it."""
 
 
 class Kind(Enum):
@@ -30,12 +30,12 @@ class Kind(Enum):
 
 
 class Signature(NamedTuple):
-    """A kernel, and types to compile it for.
+    """A kernel, and the types for which to compile it.
 
     Attributes:
-        kind: how it is called.
+        kind: how the kernel is called.
         name: the kernel's name.
-        types: its arguments' types, as :mod:`penstock.kernels.cpu.signatures` writes them.
+        types: the types of its arguments, written as in :mod:`penstock.kernels.cpu.signatures`.
     """
 
     kind: Kind
@@ -50,9 +50,9 @@ class CudaKernel(NamedTuple):
     """A CUDA kernel to compile.
 
     Attributes:
-        source: its file, from the package's folder on.
-        instance: the kernel, with its template arguments.
-        preamble: generated source before the file.
+        source: the path of its file, relative to the package's folder.
+        instance: the kernel's name, with its template arguments.
+        preamble: generated source that precedes the file's.
     """
 
     source: str
@@ -68,23 +68,23 @@ _writing = threading.Lock()
 
 
 def is_on() -> bool:
-    """Return whether this process records."""
+    """Return whether this process records kernels."""
     return VARIABLE in os.environ
 
 
 def record(kind: Kind, name: str, types: str) -> None:
-    """Add a kernel to the file, once, if this process records."""
+    """Add a kernel to the file if this process records; each kernel is added once."""
     if is_on():
         _write_once(str(Signature(kind, name, types)))
 
 
 def record_cuda(source: Path, instance: str, preamble: str) -> None:
-    """Add a CUDA kernel to the file, once, if this process records.
+    """Add a CUDA kernel to the file if this process records; each kernel is added once.
 
     Args:
-        source: its file, from the package's folder on.
-        instance: the kernel, with its template arguments.
-        preamble: generated source before the file.
+        source: the path of its file, relative to the package's folder.
+        instance: the kernel's name, with its template arguments.
+        preamble: generated source that precedes the file's.
     """
     if is_on():
         _write_once(str(CudaKernel(str(source), instance, preamble)))
@@ -96,7 +96,7 @@ def _write_once(line: str) -> None:
         if line in _written:
             return
         _written.add(line)
-        # One short write at the end, so that processes do not mix their lines.
+        # A line is appended with a single short write, so that lines of several processes are not mixed.
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             os.write(file, f"{line}\n".encode())
@@ -105,7 +105,7 @@ def _write_once(line: str) -> None:
 
 
 def read(path: Path = LIST) -> list[Signature]:
-    """Return the signatures of kernels for processors in a file, in order.
+    """Return the signatures of CPU kernels in a file, in order.
 
     Raises:
         ValueError: a line is not a signature.

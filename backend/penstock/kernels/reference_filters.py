@@ -1,4 +1,4 @@
-"""Other libraries' filters, bit for bit, so that results equal theirs.
+"""The filters of Pillow and PyTorch, bit for bit, so that results equal those of these libraries.
 
 Sources: Pillow's `Resample.c` and `Geometry.c`; PyTorch's `UpSampleKernel.cpp`, which torchvision calls for tensors.
 """
@@ -18,13 +18,13 @@ TORCH_SMALL = 128
 
 
 class ReferenceTaps(NamedTuple):
-    """The filter of one axis.
+    """The taps of one axis.
 
     Attributes:
-        starts: first input position of each output position, int32 of shape (size_out,).
-        weights: an array of shape (size_out, taps): int32 for uint8, where 1 << bits is 1.0; float32 or float64 for
-            float32.
-        bits: fractional bits of integer weights; 0 for others.
+        starts: the first input position of each output position, int32 of shape (size_out,).
+        weights: an array of shape (size_out, taps): int32 for uint8 images, where ``1 << bits`` stands for 1.0; float32 or float64 for
+            float32 images.
+        bits: the number of fractional bits of integer weights; 0 for other weights.
     """
 
     starts: np.ndarray
@@ -33,18 +33,18 @@ class ReferenceTaps(NamedTuple):
 
     @property
     def span(self) -> tuple[int, int]:
-        """The range of positions that the filter reads."""
+        """The range of input positions that the taps read."""
         if not self.starts.size:
             return 0, 0
-        # Where outer weights are 0 and omitted, a filter may begin after the next one.
+        # Starts need not be in order: outer weights of 0 are omitted, so an output position may begin to read after the next one does.
         return int(self.starts.min()), int(self.starts.max()) + self.weights.shape[1]
 
     def part(self, outputs: slice) -> ReferenceTaps:
-        """Return the filter of some of the output positions."""
+        """Return the taps of some of the output positions."""
         return self._replace(starts=self.starts[outputs], weights=self.weights[outputs])
 
     def shifted(self, by: int) -> ReferenceTaps:
-        """Return the filter for an input that begins ``by`` positions earlier."""
+        """Return the taps for an input that begins ``by`` positions earlier."""
         return self._replace(starts=self.starts + np.int32(by)) if by else self
 
 
@@ -55,7 +55,7 @@ class ReferenceAxis:
     Attributes:
         size_in, size_out: extents in samples.
         start, end: the region of the input that the output covers.
-        filter: its name in the library.
+        filter: the filter's name in the library.
         antialias: whether the filter widens when the axis shrinks.
         whole: whether weights are integers.
         small: whether the output's extents add up to at most :data:`TORCH_SMALL`, for which PyTorch has other kernels.
@@ -73,10 +73,10 @@ class ReferenceAxis:
 
 @functools.lru_cache(maxsize=256)
 def pil_taps(axis: ReferenceAxis) -> ReferenceTaps:
-    """Return a filter of Pillow's: `box`, `bilinear`, `hamming`, `bicubic`, `lanczos` or `nearest`."""
+    """Return the taps of a filter of Pillow: `box`, `bilinear`, `hamming`, `bicubic`, `lanczos` or `nearest`."""
     from penstock.kernels.cpu import reference_taps
 
-    # The library stores regions in single precision.
+    # Pillow stores regions in single precision.
     start, end = np.float32(axis.start), np.float32(axis.end)
     if axis.filter == "nearest":
         steps = np.full(axis.size_out, float(end - start) / axis.size_out)
@@ -91,7 +91,7 @@ def pil_taps(axis: ReferenceAxis) -> ReferenceTaps:
 
 @functools.lru_cache(maxsize=256)
 def torch_taps(axis: ReferenceAxis) -> ReferenceTaps:
-    """Return a filter of PyTorch's: `bilinear`, `bicubic`, `lanczos` (with antialiasing), `nearest` or `nearest-exact`."""
+    """Return the taps of a filter of PyTorch: `bilinear`, `bicubic`, `lanczos` (with antialiasing), `nearest` or `nearest-exact`."""
     from penstock.kernels.cpu import reference_taps
 
     if axis.filter.startswith("nearest"):
@@ -107,7 +107,7 @@ def torch_taps(axis: ReferenceAxis) -> ReferenceTaps:
 
 
 def _torch_bits(most: float) -> int:
-    """Return the largest number of fractional bits with which all weights fit int16."""
+    """Return the maximum number of fractional bits with which all weights fit in int16; ``most``: the largest weight."""
     return next(
         bits for bits in range(_TORCH_BITS + 1) if bits == _TORCH_BITS or int(0.5 + most * (2 << bits)) >= _TORCH_LIMIT
     )
@@ -119,7 +119,7 @@ def _torch_nearest(axis: ReferenceAxis) -> ReferenceTaps:
     if axis.filter == "nearest-exact":
         centres = (places + 0.5) * np.float64(scale)
         if not axis.small:
-            # Rounded with the first pixel's centre at 0, and again with it at 0.5.
+            # PyTorch rounds positions twice: first relative to the first pixel's centre, then relative to its edge.
             centres = (centres - 0.5).astype(np.float32) + np.float64(0.5)
         return _nearest(np.floor(centres.astype(np.float32)).astype(np.int64), axis)
     if axis.size_out == axis.size_in:

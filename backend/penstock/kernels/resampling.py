@@ -1,4 +1,4 @@
-"""Audio resampling, shared by the operators that change sample rates."""
+"""Audio resampling for the operators that change sample rates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def lobes_of_quality(quality: float) -> int:
 
 
 def resample_signal(signal: np.ndarray, scale: float, length: int, lobes: int) -> np.ndarray:
-    """Return ``length`` samples of a float32 signal, (time) or (time, channels), at ``scale`` times its rate."""
+    """Return ``length`` samples of a float32 signal (time,) or (time, channels), resampled to ``scale`` times its rate."""
     from penstock.kernels.cpu import audio
 
     columns = signal.reshape(len(signal), -1)
@@ -30,7 +30,7 @@ def resample_signal(signal: np.ndarray, scale: float, length: int, lobes: int) -
 
 @cache
 def filter_table(lobes: int) -> np.ndarray:
-    """Return the filter with ``lobes`` lobes on each side."""
+    """Return the table of the resampling filter with ``lobes`` lobes on each side."""
     from penstock.kernels.cpu.audio import sinc_table
 
     return sinc_table(lobes)

@@ -21,17 +21,17 @@ def reshaped(
     src_dims: Sequence[int] | None,
     volume: float | None = None,
 ) -> Shape:
-    """Return the output's extents.
+    """Return the output's shape.
 
     Args:
         shape: the input's shape.
-        wanted: extents of the output; a negative one is inferred. None: those of ``src_dims``.
-        relative: ``wanted`` are factors of the corresponding input extents.
-        src_dims: the input dimension of each output extent; -1: none, of extent 1.
-        volume: the number of elements of the output, if it is not the input's.
+        wanted: the extents of the output; a negative extent is inferred. None: the extents of ``src_dims``.
+        relative: whether ``wanted`` are factors for the corresponding input extents.
+        src_dims: the input dimension to which each output dimension corresponds; -1: a new dimension of extent 1.
+        volume: the number of elements of the output, if it differs from the input's.
 
     Raises:
-        RuntimeError: the volumes differ, or extents are not whole numbers.
+        RuntimeError: the requested shape has another number of elements, or an extent is not an integer.
     """
     total = math.prod(shape) if volume is None else volume
     base = list(shape) if src_dims is None else [_source_extent(shape, dim) for dim in src_dims]

@@ -1,6 +1,6 @@
-"""The passes of a resize: one for each axis, in the order that DALI finds cheapest, with the windows and weights that it computes.
+"""The passes of a resize: one for each axis, in the order that DALI estimates to be the cheapest, with the taps that DALI computes.
 
-Filters are tables, between whose entries values are interpolated. At distance d, the triangle is ``1 - |d|``; cubic: Catmull-Rom
+Filters are tables with interpolation between entries. At distance d, the triangle is ``1 - |d|``; cubic: Catmull-Rom
 spline (a = -0.5; Keys, "Cubic convolution interpolation for digital image processing", 1981); Lanczos with three lobes (Duchon,
 "Lanczos filtering", 1979); Gaussian ``exp(-4 d^2)``. All but the triangle have 32 entries for each unit of d.
 """
@@ -23,10 +23,10 @@ _REGISTER_BYTES = 16
 
 
 class EdgeTaps(NamedTuple):
-    """The filter of one axis, where positions outside the input stand for those of its edge.
+    """The taps of one axis, where positions outside the input stand for its edge.
 
     Attributes:
-        starts: first input position of each output position, int32 of shape (n,).
+        starts: the first input position of each output position, int32 of shape (n,).
         weights: float32 of shape (n, taps).
         low, high: the range of input positions that are read.
     """
@@ -41,10 +41,10 @@ class Passes(NamedTuple):
     """The passes of an image.
 
     Attributes:
-        order: the axes, in the order of passes.
-        size_out: extents of the output.
+        order: the numbers of the axes, in the order of passes.
+        size_out: the extents of the output.
         filters: the axes' filters.
-        singles, wholes: descriptions of the axes, as in :func:`penstock.kernels.cpu.axis_passes.fill_passes`.
+        singles, wholes: the descriptions of the axes that :func:`penstock.kernels.cpu.axis_passes.fill_passes` computes.
     """
 
     order: tuple[int, ...]
@@ -54,7 +54,7 @@ class Passes(NamedTuple):
     wholes: np.ndarray
 
     def taps(self, axis: int, outputs: range) -> EdgeTaps:
-        """Return the filter of an axis, for some of its output positions."""
+        """Return the taps of an axis for some of its output positions."""
         from penstock.kernels.cpu.axis_passes import HIGH, LOW, TAPS, fill_nearest, fill_taps
 
         singles, wholes, kind = self.singles[axis], self.wholes[axis], self.filters[axis]
@@ -68,7 +68,7 @@ class Passes(NamedTuple):
         return EdgeTaps(starts, weights, int(wholes[LOW]), int(wholes[HIGH]))
 
     def span(self, axis: int, first: int, count: int) -> tuple[int, int]:
-        """Return the range of input positions of an axis that ``count`` output positions from ``first`` on depend on."""
+        """Return the range of input positions of an axis on which ``count`` output positions from ``first`` on depend."""
         from penstock.kernels.cpu.axis_passes import read_span
 
         if not count:
@@ -78,12 +78,12 @@ class Passes(NamedTuple):
         return int(start), int(stop)
 
     def rests(self, channels: int, dtype: np.dtype) -> np.ndarray:
-        """Return the ranges of the values of a line of pixels that are rounded differently from the others; see
+        """Return the ranges of the values of a line of pixels that DALI rounds one by one, differently from the others; see
         :func:`penstock.kernels.cpu.axis_passes.fill_rests`.
 
         Args:
-            channels: the pixels' channels.
-            dtype: the dtype to which they are rounded.
+            channels: the number of channels of a pixel.
+            dtype: the dtype to which values are rounded.
         """
         from penstock.kernels.cpu.axis_passes import RESTS, fill_rests
 
@@ -94,7 +94,7 @@ class Passes(NamedTuple):
 
 
 def rounded_together(dtype: np.dtype) -> int:
-    """Return the number of values of a type that DALI rounds at a time; 0: they are not rounded."""
+    """Return the number of values of a type that DALI rounds at a time; 0: values of this type are not rounded."""
     return 0 if dtype.kind == "f" else _REGISTER_BYTES // dtype.itemsize
 
 
@@ -103,8 +103,8 @@ def passes(axes: tuple[AxisPlan, ...], filters: tuple[DALIInterpType, ...], anti
     """Return the passes of an image of two or three axes.
 
     Args:
-        axes: the plans of its axes.
-        filters: the filter of each.
+        axes: the plans of the image's axes.
+        filters: the filter of each axis.
         antialias: whether filters widen when an axis shrinks.
     """
     from penstock.kernels.cpu.axis_passes import fill_passes
@@ -120,7 +120,9 @@ def passes(axes: tuple[AxisPlan, ...], filters: tuple[DALIInterpType, ...], anti
 
 @functools.cache
 def filter_table(kind: DALIInterpType) -> np.ndarray:
-    """Return the values of a filter from one of its ends to the other, float32; always the same array."""
+    """Return the values of a filter from one of its ends to the other, float32. The array is the same object in each call, so that its
+    address can be stored.
+    """
     from penstock.kernels.cpu.axis_passes import lanczos3_value
 
     if kind not in _TABLES:
@@ -134,7 +136,7 @@ def filter_table(kind: DALIInterpType) -> np.ndarray:
 
 @functools.cache
 def filter_tables() -> tuple[np.ndarray, np.ndarray]:
-    """Return the address of each filter's table, and the number of its entries, by the filter's number."""
+    """Return two arrays indexed by a filter's number: the addresses of the filters' tables, and their numbers of entries."""
     tables = [filter_table(DALIInterpType(kind)) for kind in sorted(map(int, DALIInterpType.__members__.values()))]
     return np.array([table.ctypes.data for table in tables]), np.array([len(table) for table in tables])
 

@@ -1,4 +1,4 @@
-"""Sizes and regions for resizing: from the user's request to each axis's input region and output size."""
+"""Compute each axis's input region and output size from the user's request to resize."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 MODES = ("default", "stretch", "not_larger", "not_smaller")
 ROUNDINGS = ("round", "truncate", "ceil")
 _NO_LIMITS = np.empty(0)
-# Whole images; and the centres of regions, for the largest number of axes.
+# The starts and ends of regions if there are none, so that whole images are resized; and the alignment with the centre, for up to 32 axes.
 NO_REGION, MIDDLES = (np.empty((0, 0)), np.empty((0, 0))), np.full((1, 32), 0.5)
 
 
@@ -20,8 +20,8 @@ class AxisPlan:
     """How to resample one axis.
 
     Attributes:
-        size_in, size_out: extents in samples.
-        start, end: the region of the input that the output covers, in pixel edges; reversed: mirrored.
+        size_in, size_out: the extents of the input and the output, in samples.
+        start, end: the region of the input that the output covers, where 0 is the first pixel's edge; mirrored if the end comes first.
     """
 
     size_in: int
@@ -35,12 +35,12 @@ class AxisPlans:
     """How to resample one axis of many images: arrays with an entry for each image.
 
     Attributes:
-        size_in, size_out: extents in samples, int64.
-        start, end: the region of the input that the output covers, float64; reversed: mirrored.
-        kinds: the filters, as numbers.
+        size_in, size_out: the extents of the input and the output, in samples, int64.
+        start, end: the region of the input that the output covers, float64; mirrored if the end comes first.
+        kinds: the filters' numbers.
         antialias: whether filters widen when an axis shrinks.
-        first, count: the range of output positions to compute, int64.
-        mirrored: whether their order is reversed.
+        first, count: the first output position to compute, and the number of positions, int64.
+        mirrored: whether these positions are in reverse order.
     """
 
     size_in: np.ndarray
@@ -54,12 +54,12 @@ class AxisPlans:
     mirrored: np.ndarray
 
     def window(self, first: np.ndarray, count: np.ndarray, mirrored: np.ndarray) -> AxisPlans:
-        """Return the plans for a window of the outputs of these plans, which must compute all of them."""
+        """Return the plans for computing windows of the outputs; these plans must be for the whole outputs."""
         return replace(self, first=first, count=count, mirrored=mirrored)
 
 
 def round_half_away(value: float) -> int:
-    """Return the nearest integer; halves go away from zero."""
+    """Return the nearest integer; halves are rounded away from zero."""
     return math.floor(value + 0.5) if value >= 0 else math.ceil(value - 0.5)
 
 
@@ -75,25 +75,25 @@ def plan_axes(
     alignment: np.ndarray | None = None,
     keeps_empty: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the output's extents (int64), and the starts and ends (float64) of the region that they cover; rows like
-    those of ``shapes``.
+    """Return each output's extents (int64), and the starts and ends (float64) of the input's region that it covers, with one row for each
+    image.
 
     Args:
-        shapes: the images' extents, int64, one row for each.
-        requested: requested extents; 0: follows from the others according to ``mode``; negative: mirrored. One row for
+        shapes: the images' extents, int64, one row for each image.
+        requested: the requested extents; 0: the extent follows from the others according to ``mode``; negative: mirrored. One row for
             each image, or one for all.
         mode: one of :data:`MODES`.
         most: the maximum extent of each axis, or empty.
-        region: start and end of the region to resize, one row for each image, or one for all; None: the whole images.
+        region: the starts and ends of the regions to resize, with one row for each image, or one for all; None: the whole images.
             An axis whose start is greater than its end is mirrored, unless ``mode`` is ``default`` or ``stretch`` and
             its extent is not requested.
-        relative: whether the region is in fractions of the extents, not in pixels.
-        subpixel_scale: adjust the region to keep the true scale when an extent is rounded.
+        relative: whether regions are fractions of the extents instead of pixels.
+        subpixel_scale: whether to adjust the region to keep the exact scale when an extent is rounded.
         rounding: how real-valued extents are rounded: one of :data:`ROUNDINGS`.
-        alignment: the point of each region that stays fixed when it is adjusted: 0 for its start, 1 for its end; None:
+        alignment: the point of each region that stays fixed when the region is adjusted: 0 is its start, 1 its end; None:
             the centre.
-        keeps_empty: whether in images without pixels empty axes stay empty, and the others get the size requested for
-            them.
+        keeps_empty: whether images without pixels are accepted: their empty axes stay empty, and the other axes get the requested
+            extents.
 
     Raises:
         OverflowError, ValueError: an extent is infinite or NaN.
@@ -124,12 +124,12 @@ def plan_axes(
 
 
 def torchvision_sizes(extents: np.ndarray, requested: np.ndarray, mode: str, most: Sequence[float]) -> np.ndarray:
-    """Return the extents (height, width) for a requested length of one side, truncating the other like torchvision.
+    """Return the extents (height, width) for a requested length of one side; the other side is truncated, as in torchvision.
 
     Args:
-        extents: the images' extents, float64, one row for each.
+        extents: the images' extents, float64, one row for each image.
         requested: the requested length, twice in each row; one row for each image, or one for all.
-        mode: `not_smaller`: the length is that of the shorter side; `not_larger`: of the longer one.
+        mode: `not_smaller`: the length of the shorter side is requested; `not_larger`: that of the longer side.
         most: the maximum length of the longer side, or empty.
     """
     short, long = np.maximum(extents.min(axis=1), 1), np.maximum(extents.max(axis=1), 1)
@@ -156,9 +156,9 @@ def window_axes(
     starts: np.ndarray,
     ends: np.ndarray,
 ) -> None:
-    """Narrow the result of :func:`plan_axes` to windows of the outputs, possibly mirrored.
+    """Narrow the result of :func:`plan_axes` to windows of the outputs, which may be mirrored.
 
-    The windows may reach outside, where the edge is repeated.
+    The windows may reach outside the outputs, where the edge is repeated.
     """
     from penstock.kernels.cpu.axis_plans import fill_windows
 

@@ -1,4 +1,4 @@
-"""Windows into images: their start and end, and how to treat those that reach outside."""
+"""Windows of images: their positions and extents, and the policies for windows that reach outside."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 POLICIES = ("error", "pad", "trim_to_shape")
 EXTENSIONS = ("clamp", "reflect", "reflect_101", "wrap")
-"""The policies that continue an array beyond its border: aa|abc, ba|abc, cb|abc, bc|abc."""
+"""The policies that continue an array beyond its border. What precedes a row "abc": aa, ba, cb or bc, in this order."""
 _OTHER_NAMES = {"constant": "pad", "const": "pad", "edge": "clamp", "reflect_1001": "reflect"}
 
 
@@ -18,8 +18,8 @@ class Region:
     """A box in an array.
 
     Attributes:
-        anchor: the position at which it begins, in each dimension; may be negative.
-        extents: how far it reaches.
+        anchor: the position at which the box begins, in each dimension; may be negative.
+        extents: the extent of the box in each dimension.
     """
 
     anchor: tuple[int, ...]
@@ -27,11 +27,11 @@ class Region:
 
     @classmethod
     def whole(cls, shape: tuple[int, ...]) -> Region:
-        """Return all of an array of ``shape``."""
+        """Return the region that covers all of an array of ``shape``."""
         return cls((0,) * len(shape), shape)
 
     def inside(self, shape: Sequence[int]) -> bool:
-        """Return whether it lies within an array of ``shape``."""
+        """Return whether the region lies within an array of ``shape``."""
         return all(a >= 0 and a + e <= s for a, e, s in zip(self.anchor, self.extents, shape))
 
     def overlap(self, shape: Sequence[int]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
@@ -46,11 +46,11 @@ class Region:
 
 
 def check_policy(policy: str, extends: bool = False) -> str:
-    """Return the usual name of a policy; raise RuntimeError for an unknown one.
+    """Return the canonical name of a policy; raise RuntimeError if it is unknown.
 
     Args:
         policy: the name of a policy, in lower or upper case.
-        extends: whether :data:`EXTENSIONS` are possible.
+        extends: whether :data:`EXTENSIONS` are supported.
     """
     supported = (*POLICIES, *EXTENSIONS) if extends else POLICIES
     name = _OTHER_NAMES.get(policy.lower(), policy.lower())
@@ -60,7 +60,7 @@ def check_policy(policy: str, extends: bool = False) -> str:
 
 
 def extended_places(anchor: int, extent: int, size: int, policy: str) -> np.ndarray:
-    """Return which elements of an array of ``size`` are at ``anchor`` and after it, if a policy continues the array.
+    """Return the indices of the elements at ``extent`` positions from ``anchor`` on, if a policy continues an array of ``size`` elements.
 
     >>> extended_places(-2, 7, 3, "reflect_101").tolist()
     [2, 1, 0, 1, 2, 1, 0]
@@ -72,7 +72,7 @@ def extended_places(anchor: int, extent: int, size: int, policy: str) -> np.ndar
         return places.clip(0, max(size - 1, 0))
     if policy == "wrap":
         return places % size
-    # Mirroring has a period of twice the size, minus the two edges if they are not repeated.
+    # A mirrored array has a period of twice the size, minus the two edges if these are not repeated.
     repeated = 1 if policy == "reflect" else 0
     period = 2 * size - 2 + 2 * repeated
     places %= period
@@ -80,7 +80,7 @@ def extended_places(anchor: int, extent: int, size: int, policy: str) -> np.ndar
 
 
 ROUNDINGS = ("round", "truncate", "torchvision", "floor")
-"""The ways to round: halves away from zero; towards zero; halves to even, and towards zero where a window begins before
+"""The ways to round, in this order: halves away from zero; towards zero; halves to even, but towards zero if a window begins before
 the array; down.
 """
 
@@ -91,8 +91,8 @@ def crop_regions(
     """Return the anchors and extents of crops, int64, one row for each array.
 
     Args:
-        shapes: the arrays' shapes, int64, one row for each.
-        wanted: integral extents, float64; below 1: the whole dimension. One row for each array, or one for all.
+        shapes: the arrays' shapes, int64, one row for each array.
+        wanted: the requested extents, float64 without fractions; below 1: the whole dimension. One row for each array, or one for all.
         positions: relative positions in each dimension, from 0 (at the start) to 1 (at the end). One row for each
             array, or one for all.
         rounding: how anchors are rounded: one of :data:`ROUNDINGS`.
@@ -112,8 +112,8 @@ def crop_regions(
 
 
 def apply_policy(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, policy: str) -> None:
-    """Apply an ``out_of_bounds_policy`` to regions, one row for each array of ``shapes``: clip them, or raise
-    RuntimeError if one reaches outside.
+    """Apply an ``out_of_bounds_policy`` to regions, with one row for each array of ``shapes``: clip the regions, or raise
+    RuntimeError if one reaches outside its array.
     """
     from penstock.kernels.cpu.windows import first_outside
 
@@ -130,10 +130,9 @@ def apply_policy(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, p
 
 
 def cut_off(values: Sequence[float] | np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Convert numbers like a C cast on x86-64: integers lose fractions and keep their lowest bits.
+    """Convert numbers like a C cast on x86-64: for integers, drop fractions and keep the lowest bits.
 
-    Values beyond the 32-bit integers (64-bit for wide types) that the conversion goes through become the least of
-    these.
+    The cast first converts to a 32-bit integer (64-bit for wide types); values beyond its range become the smallest such integer.
     """
     numbers = np.asarray(values, np.float64)
     if dtype.kind not in "iu":
@@ -146,7 +145,7 @@ def cut_off(values: Sequence[float] | np.ndarray, dtype: np.dtype) -> np.ndarray
 
 
 def fill_per_channel(values: Sequence[float], channels: int | None) -> np.ndarray:
-    """Return the fill value of each channel (or one for all); raise RuntimeError if their number doesn't match."""
+    """Return the fill value of each channel, or one for all; raise RuntimeError if there are neither one nor ``channels`` values."""
     if len(values) <= 1 or channels is None:
         return np.array(values[:1] or [0.0], np.float64)
     if len(values) != channels:

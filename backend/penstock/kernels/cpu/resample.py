@@ -588,7 +588,7 @@ def fill_resamplings(
     for number in range(len(records)):
         work, rank = records[number], shapes.shape[1]
         if not shapes[number].all():
-            # Nothing is computed for an empty image, so it shares its taps with no other image.
+            # If a sample is empty, the compiled core computes nothing of the batch, so nothing has to be described.
             same[:] = False
             continue
         singles, wholes, rests = work.singles, work.wholes, work.rests
