@@ -1,4 +1,4 @@
-// Finds the memory of Python's arrays by the buffer protocol: in Python, each array would take a microsecond or two.
+// Finds the memory of Python's arrays through the buffer protocol. Done in Python, this would take a microsecond or two for each array.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -9,7 +9,7 @@ namespace penstock {
 
 namespace {
 
-// Python's Py_buffer.
+// The layout of CPython's Py_buffer.
 struct Buffer {
   void *data;
   void *owner;
@@ -23,7 +23,7 @@ struct Buffer {
 constexpr int kStrided = 0x18;    // PyBUF_STRIDES
 constexpr int kWritable = 0x01;   // PyBUF_WRITABLE: a contiguous buffer of bytes
 
-// The functions of CPython that are used.
+// The functions of CPython that are called.
 struct Python {
   explicit Python(const PenstockPython &functions)
       : get_buffer(reinterpret_cast<int (*)(void *, Buffer *, int)>(functions.get_buffer)),
@@ -35,7 +35,7 @@ struct Python {
   void *(*const list_item)(void *, ptrdiff_t);
 };
 
-// An array's memory, held as long as this lives. The caller keeps the array itself alive if it is used later.
+// An array's buffer, released by the destructor. If the memory is used after that, the caller must keep the array alive.
 class View {
  public:
   View(const Python &python, void *array, int how) : python_(python) {

@@ -14,7 +14,7 @@ BackgroundThreads::BackgroundThreads(const char *name, int64_t count) {
       pthread_setname_np(threads_.back().native_handle(), name);
     }
   } catch (...) {
-    // Fewer threads than wanted can still do the work; without any, it would never be done.
+    // Fewer threads than requested can still do all the work; without any thread, it would never be done.
     if (threads_.empty()) throw;
   }
 }
@@ -46,7 +46,7 @@ void BackgroundThreads::serve() {
     if (--next.times == 0) queue_.pop_front();
     const bool more = !queue_.empty();
     lock.unlock();
-    // Threads wake one another: waking all of them would delay the caller that submits the work.
+    // Each thread wakes the next one: if the caller that submits a task woke all of them, that would delay it.
     if (more) work_.notify_one();
     task->run_once();
     lock.lock();
@@ -88,7 +88,7 @@ int32_t make_calls(const PenstockCall *calls, int64_t count) {
 
 }  // namespace penstock
 
-// The C interface refers to objects that it shares with the threads by pointers to shared pointers.
+// Tasks and work are shared by the caller and the threads, so handles of the C interface are pointers to shared pointers.
 
 using penstock::BackgroundThreads;
 using penstock::SharedWork;

@@ -1,4 +1,4 @@
-// Threads that go on with work while the caller is busy, and work that they share.
+// Threads that work in the background while the caller is busy, and work that several threads share.
 
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace penstock {
 
-// A task for a thread, run once or on several threads.
+// A function that a given number of threads run once each.
 class Task {
  public:
   Task(std::function<void()> run, int64_t times) : run_(std::move(run)), left_(times) {}
@@ -37,18 +37,18 @@ class Task {
   std::atomic<int64_t> left_;
 };
 
-// Threads that run tasks; a single one runs them in order.
+// Threads that run tasks. If there is only one thread, it runs them in the order of submission.
 class BackgroundThreads {
  public:
   BackgroundThreads(const char *name, int64_t count);
 
-  // Ends the threads once they have run all tasks.
+  // Waits until the threads have run all tasks, and ends the threads.
   ~BackgroundThreads();
 
   BackgroundThreads(const BackgroundThreads &) = delete;
   BackgroundThreads &operator=(const BackgroundThreads &) = delete;
 
-  // Makes `times` threads run a task.
+  // Lets `times` threads run a task.
   void submit(std::shared_ptr<Task> task, int64_t times);
 
  private:
@@ -66,24 +66,24 @@ class BackgroundThreads {
   std::vector<std::thread> threads_;
 };
 
-// Work that threads take in shares, and calls that are made once all shares are done. They are made by whoever comes last: the thread
-// that completes the last share, or the caller of `follow`.
+// Work that is divided into shares, which threads take one by one, and calls that are made once all shares are done. The thread that
+// completes the last share makes the calls; if `follow` is called only after that, its caller does.
 class SharedWork {
  public:
   SharedWork(PenstockShare task, void *argument, int64_t shares) : task_(task), argument_(argument), shares_(shares) {}
 
-  // Takes shares until there is none left.
+  // Does shares of the work on the calling thread until none are left.
   void take_shares();
 
-  // Sets the calls to be made after the shares; returns whether the caller has to make them, by `conclude`.
+  // Sets the calls to make after all shares; returns whether these are done already, so that the caller has to call `conclude`.
   bool follow(const PenstockCall *calls, int64_t count);
 
-  // Makes the calls; then, the work is done.
+  // Makes the calls, and marks the work as done.
   void conclude();
 
   bool is_done() const { return done_.load(std::memory_order_acquire); }
 
-  // Waits for the calls; returns 0, or the result of the one that failed.
+  // Waits until the calls are made; returns 0, or the result of the call that failed.
   int32_t wait() const;
 
  private:
@@ -100,7 +100,7 @@ class SharedWork {
   std::atomic<bool> done_{false};
 };
 
-// Makes calls until one fails; returns the result of that one, or 0.
+// Makes calls until one fails; returns the result of the call that failed, or 0.
 int32_t make_calls(const PenstockCall *calls, int64_t count);
 
 }  // namespace penstock

@@ -39,7 +39,7 @@ class Buffer {
   int64_t size_ = 0;
 };
 
-// A thread's buffers: stages write to one while they read the other.
+// A thread's buffers. Of two buffers for the same purpose, a stage reads one and writes the other.
 struct Scratch {
   Buffer strips[2];
   Buffer between_segments[2];
@@ -76,7 +76,7 @@ PenstockPart contiguous(uint8_t *data, const PenstockRegion &region, int64_t ele
   return part;
 }
 
-// Returns a region that lies within a part as a part of the same memory.
+// Returns the part of `part`'s memory that holds a region, which must lie within `part`.
 PenstockPart part_of(const PenstockPart &part, const PenstockRegion &region, int64_t rank) {
   PenstockPart inner = part;
   inner.region = region;
@@ -137,7 +137,8 @@ bool is_contiguous(const PenstockPart &part, int64_t element_bytes, int64_t rank
   return std::equal(part.strides, part.strides + rank, other.strides);
 }
 
-// Returns the input of a part kernel: exactly the region that it reads; a contiguous copy if necessary, unless it accepts strides.
+// Returns the input of a part kernel, which is exactly the region that the kernel reads. If that is not contiguous and the kernel does not
+// accept strides, returns a contiguous copy in `buffer`.
 PenstockPart read_part(const PenstockStage &stage, const void *record, const PenstockPart &source, PenstockRegion region,
                        int64_t rank, Buffer &buffer) {
   if (stage.reads) call(stage.reads, record, &region);
@@ -172,10 +173,10 @@ void compute_stage(const PenstockStage &stage, const void *record, const Penstoc
   }
 }
 
-// One sample on its way through a chain.
+// Computes one sample of a chain.
 class Run {
  public:
-  // `writes`: how the batch's output is written.
+  // `writes`: how the last stage's output is written.
   Run(const PenstockChain &chain, const PenstockStage *stages, int64_t sample, Scratch &scratch, Writes writes = Writes::kCached)
       : chain_(chain), stages_(stages), rank_(chain.rank), sample_(sample), scratch_(scratch), writes_(writes) {}
 
@@ -192,7 +193,7 @@ class Run {
     compute_segment(count, output, source);
   }
 
-  // The region of the source that the output depends on.
+  // Returns the region of the source on which the sample's output depends.
   PenstockRegion read() {
     scratch_.windows.resize(chain_.stage_count);
     PenstockRegion region = whole(shape_of(chain_.stage_count - 1), rank_);
@@ -218,7 +219,7 @@ class Run {
     return first;
   }
 
-  // Extends a region of a stage's output to the one that has to be computed for it.
+  // Extends a region of a stage's output to the region that has to be computed to get it.
   void cover(int64_t stage, PenstockRegion &region) const {
     const PenstockStage &own = stages_[stage];
     if (own.kind == PENSTOCK_POINTWISE && own.group > 1) {
@@ -236,8 +237,8 @@ class Run {
     region.extents[axis] = shape_of(stage)[axis];
   }
 
-  // Records the region that each stage from `first` to `end` computes for a region of the last one's output; returns the region that the
-  // first one reads.
+  // Records the region that each stage from `first` up to, not including, `end` has to compute for a region of the last stage's output;
+  // returns the region that stage `first` reads.
   PenstockRegion pull(int64_t first, int64_t end, PenstockRegion region) {
     for (int64_t stage = end - 1; stage >= first; --stage) {
       const PenstockStage &own = stages_[stage];
@@ -254,7 +255,7 @@ class Run {
     return region;
   }
 
-  // Computes a region of the output of the stages before `end`; returns the part that holds it.
+  // Computes a region of the output of stage `end - 1`; returns the part that holds that region.
   PenstockPart compute_segment(int64_t end, const PenstockRegion &wanted, const PenstockPart &input) {
     const int64_t first = first_of_segment(end), bytes = stages_[end - 1].element_bytes;
     const PenstockRegion read = pull(first, end, wanted);
@@ -272,7 +273,7 @@ class Run {
     return target;
   }
 
-  // Returns the extent of a strip along its axis with which no result between two stages exceeds `strip_bytes`.
+  // Returns the extent of a strip along `strip_axis` for which no result between two stages takes more than `strip_bytes`.
   int64_t rows_of_a_strip(int64_t first, int64_t end, const PenstockRegion &wanted) const {
     int64_t largest = 0;
     for (int64_t stage = first; stage + 1 < end; ++stage) {
@@ -360,7 +361,7 @@ Extent extent_of(const PenstockChain &chain, const PenstockStage *stages) {
   return extent;
 }
 
-// From this size on, any computation takes longer than waking a thread.
+// The minimum number of bytes for which any computation takes longer than waking a thread.
 constexpr int64_t kLarge = 1 << 20;
 
 }  // namespace

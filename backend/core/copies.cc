@@ -13,7 +13,7 @@ namespace penstock {
 
 namespace {
 
-// Shorter runs, such as rows of small images, have too few whole cache lines.
+// Shorter runs, such as rows of small images, are written as usual, because they have too few whole cache lines.
 constexpr int64_t kMinRunBytesPastCaches = 1024;
 
 #ifdef __x86_64__
@@ -41,7 +41,7 @@ __attribute__((target("avx2"))) void copy_in_wide_blocks(uint8_t *target, const 
 
 int64_t bytes_before_line(const uint8_t *target) { return -reinterpret_cast<intptr_t>(target) & (kLineBytes - 1); }
 
-// Writes whole cache lines of the target past the caches, and its ends, whose lines are shared with other data, as usual.
+// Writes the target's whole cache lines past the caches. Its two ends share cache lines with other data and are written as usual.
 __attribute__((target("avx2"))) void copy_past_caches(uint8_t *target, const uint8_t *source, int64_t bytes) {
   constexpr int64_t kBytesAhead = 1024;
   const int64_t before = bytes_before_line(target), end = before + (bytes - before) / kLineBytes * kLineBytes;
@@ -76,7 +76,8 @@ bool has_wide_registers() {
 
 }  // namespace
 
-// A call of `memcpy` costs too much for rows of images, and so does `rep movsb`, which `memcpy` uses from about 2 KiB on.
+// Copies short runs itself: for a row of an image, the overhead of calling `memcpy` is too large, and so is that of `rep movsb`, which
+// `memcpy` uses from about 2 KiB on.
 void copy_run(uint8_t *target, const uint8_t *source, int64_t bytes, Writes writes) {
   constexpr int64_t kBlockBytes = 64, kLongRunBytes = 16384;
 #ifdef __x86_64__
@@ -96,7 +97,7 @@ void copy_run(uint8_t *target, const uint8_t *source, int64_t bytes, Writes writ
   }
 #endif
   for (int64_t done = 0; done + kBlockBytes <= bytes; done += kBlockBytes) std::memcpy(target + done, source + done, kBlockBytes);
-  // The last block overlaps the one before.
+  // The last block overlaps the previous one.
   std::memcpy(target + bytes - kBlockBytes, source + bytes - kBlockBytes, kBlockBytes);
 }
 

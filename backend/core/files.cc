@@ -1,4 +1,4 @@
-// Reads files, and parts of them, into blocks of memory.
+// Reads files, and ranges of files, into blocks of memory.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,7 +13,7 @@ namespace penstock {
 
 namespace {
 
-constexpr int64_t kLargestFile = int64_t{1} << 46;  // in bytes: folders report larger sizes
+constexpr int64_t kLargestFile = int64_t{1} << 46;  // in bytes; what reports a larger size is a folder
 
 // A file descriptor, closed by the destructor.
 class File {
@@ -44,7 +44,7 @@ int64_t read_some(int file, int64_t start, uint8_t *target, int64_t bytes) {
   return count;
 }
 
-// Reads a part of a file; returns whether there were that many bytes.
+// Reads a range of a file; returns whether all of its bytes were read.
 bool read_all(int file, int64_t start, uint8_t *target, int64_t bytes) {
   for (int64_t done = 0; done < bytes;) {
     const int64_t count = read_some(file, start + done, target + done, bytes - done);
@@ -54,12 +54,13 @@ bool read_all(int file, int64_t start, uint8_t *target, int64_t bytes) {
   return true;
 }
 
-// Reads a whole file of at most `room` bytes; returns its size, or -1 if it cannot be read. `known`: the size that it had before; negative:
-// not known. Nothing is read from a larger file.
+// Reads a whole file; returns its size, or -1 if it cannot be read. If the file is larger than `room`, nothing is read. `known`: the size
+// that the file had before; negative: not known.
 int64_t read_file(const char *path, int64_t known, uint8_t *target, int64_t room) {
   const File file(path);
   if (!file) return -1;
-  // Asks for one byte more than there should be: it is cheaper to reach the end of a file than to ask for its size.
+  // Tries to read one byte more than the file had: if that reaches the end of the file, its size is confirmed, which is cheaper than asking
+  // for the size.
   if (known >= 0 && known < room && read_some(file.descriptor(), 0, target, known + 1) == known) return known;
   const int64_t bytes = lseek(file.descriptor(), 0, SEEK_END);
   if (bytes < 0 || bytes >= kLargestFile) return -1;

@@ -4,7 +4,7 @@
 
 namespace {
 
-// Replaces each sample's number of blocks by its first block; returns the total number.
+// Replaces each sample's number of blocks by its first block; returns the total number of blocks.
 int64_t add_up_blocks(int64_t *blocks, int64_t samples) {
   int64_t total = 0;
   for (int64_t i = 0; i < samples; ++i) {
@@ -15,7 +15,7 @@ int64_t add_up_blocks(int64_t *blocks, int64_t samples) {
   return total;
 }
 
-// Fills in what a launch passes to its kernel.
+// Fills in the arguments that a launch passes to its kernel.
 void fill_arguments(const PenstockGpuKernel &kernel, const PenstockGpuStep &step, PenstockGpuArguments &passed) {
   int64_t count = 0;
   passed.values[count++] = kernel.device_blocks + static_cast<int64_t>(sizeof(int64_t)) * step.first;

@@ -22,7 +22,7 @@ void check(Status status) {
 
 bool is_out_of_memory(Status status) { return status == Status::kAllocatorFailure || status == Status::kExtensionAllocatorFailure; }
 
-// Looks up functions of a library, and remembers whether one is missing.
+// Looks up functions of a library, and records whether one is missing.
 class Symbols {
  public:
   explicit Symbols(void *library) : library_(library) {}
@@ -102,7 +102,7 @@ Decoder::Decoder(const Codec &codec, int64_t device, int64_t threads, const std:
 }
 
 Decoder::~Decoder() {
-  // A forked process has none of the decoder's threads, so waiting for them would never end.
+  // In a forked process, the decoder's threads do not exist, and destroying the decoder would wait for them forever.
   if (process_ == getpid()) library_.decoder_destroy(decoder_);
 }
 
@@ -130,7 +130,7 @@ ImageDecoder::ImageDecoder(const Codec &codec, const PenstockDecoderSettings &se
   try {
     first_ = std::make_unique<Decoder>(codec_, device_, threads_, backends_of(settings.first, settings.first_count), options_);
   } catch (const CodecError &error) {
-    // Not every GPU has a JPEG engine. An engine that is out of memory must not be replaced: pixels would differ.
+    // Not every GPU has a JPEG engine. But if the engine only lacks memory, it must not be replaced: the other decoder's pixels differ.
     if (second_backends_.empty() || is_out_of_memory(error.status)) throw;
     first_ = std::make_unique<Decoder>(codec_, device_, threads_, second_backends_, options_);
     second_backends_.clear();
@@ -141,12 +141,12 @@ ImageDecoder::ImageDecoder(const Codec &codec, const PenstockDecoderSettings &se
 struct ImageDecoder::OpenImage {
   PenstockEncodedImage *image;
   Owned<nvimgcodec::CodeStream> whole;
-  Owned<nvimgcodec::CodeStream> part;  // of the region; null: all of the image is decoded
+  Owned<nvimgcodec::CodeStream> part;  // the region's stream; null: all of the image is decoded
   Owned<nvimgcodec::Image> target;
 };
 
-// Opens an image; nothing if the library does not accept it or sees another size than the header declared, as it would write the pixels
-// of the size that it sees.
+// Opens an image. Returns nothing if the library rejects the image, or reports another size than the header that the core read: it would
+// write as many pixels as it reports.
 std::optional<ImageDecoder::OpenImage> ImageDecoder::open(PenstockEncodedImage &image, const PenstockImageBatch &batch) {
   const CodecLibrary &library = codec_.library();
   nvimgcodec::CodeStream *stream = nullptr;
@@ -168,7 +168,7 @@ std::optional<ImageDecoder::OpenImage> ImageDecoder::open(PenstockEncodedImage &
     view.region.start[1] = static_cast<int32_t>(image.left);
     view.region.end[0] = static_cast<int32_t>(image.bottom);
     view.region.end[1] = static_cast<int32_t>(image.right);
-    // If the pointer were not null, the library would reuse that object.
+    // The pointer must be null: otherwise, the library would reuse the object to which it points.
     nvimgcodec::CodeStream *region = nullptr;
     if (library.code_stream_get_sub_code_stream(whole.get(), &region, &view) != Status::kSuccess) return std::nullopt;
     part.reset(region);
@@ -194,7 +194,7 @@ bool ImageDecoder::is_for_second(const PenstockEncodedImage &image) const {
   return !(spares_baseline_ && is_baseline_jpeg(bytes_of(image)));
 }
 
-// Decodes images, and records in each which decoder succeeded; returns those that this one rejected.
+// Decodes images with one decoder, and records its `number` in each image that it decoded; returns the images that it rejected.
 std::vector<PenstockEncodedImage *> ImageDecoder::decode_with(Decoder &decoder, int64_t number,
                                                               const std::vector<PenstockEncodedImage *> &images,
                                                               const PenstockImageBatch &batch) {
@@ -252,7 +252,7 @@ struct PenstockImageDecoder : ImageDecoder {
 
 namespace {
 
-// Runs something; returns 0, or why it failed.
+// Calls a function that may throw; returns 0, or the status of its error.
 template <typename Function>
 int32_t status_of(Function run) {
   try {

@@ -1,4 +1,4 @@
-// Decoding batches of images by nvImageCodec, whose library is loaded at run time.
+// Decodes batches of images with nvImageCodec, a library that is loaded at run time.
 
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace penstock {
 
-// The library failed with `status`.
+// A function of the library failed with `status`.
 class CodecError : public std::runtime_error {
  public:
   explicit CodecError(nvimgcodec::Status status) : std::runtime_error("nvImageCodec failed"), status(status) {}
@@ -24,10 +24,10 @@ class CodecError : public std::runtime_error {
   const nvimgcodec::Status status;
 };
 
-// nvImageCodec's library; it is never unloaded, as its threads may still run.
+// nvImageCodec's library. It is never unloaded, because its threads may still run.
 class CodecLibrary : public nvimgcodec::Functions {
  public:
-  // The library at a path; null if there is none, or if it is of another version than the core knows.
+  // Returns the library at a path; null if there is none, or if its version is not supported.
   static std::unique_ptr<CodecLibrary> load(const char *path);
 
   uint32_t version() const { return version_; }
@@ -38,8 +38,8 @@ class CodecLibrary : public nvimgcodec::Functions {
   uint32_t version_;
 };
 
-// An instance of the library, which all threads share: once made, it is only read. Making one takes a second on some machines with a
-// GPU, where the library looks for JPEG engines.
+// An instance of the library, which is never modified once it is made, so all threads share it. Making an instance takes a second on some
+// machines with a GPU, because the library looks for JPEG engines.
 class Codec {
  public:
   explicit Codec(const CodecLibrary &library);
@@ -52,10 +52,10 @@ class Codec {
   nvimgcodec::Instance *instance_ = nullptr;
 };
 
-// One decoder of the library, which at most one thread uses at a time.
+// A decoder of the library. Only one thread at a time may use it.
 class Decoder {
  public:
-  // `device`: number of the GPU; negative: the CPU.
+  // `device`: the number of the GPU; negative: the CPU.
   Decoder(const Codec &codec, int64_t device, int64_t threads, const std::vector<nvimgcodec::Backend> &backends,
           const std::string &options);
   ~Decoder();
@@ -72,15 +72,15 @@ class Decoder {
   nvimgcodec::Decoder *decoder_ = nullptr;
 };
 
-// Decodes batches by up to two decoders: images that the first rejects go to the second, so which one decodes an image does not depend
-// on the rest of the batch. Baseline JPEGs can be excluded from that: a JPEG engine normally decodes them, and if it fails, pixels of the
-// second decoder would differ from the usual ones.
+// Decodes batches with up to two decoders: the second one decodes the images that the first one rejects, so which decoder is used for an
+// image does not depend on the rest of the batch. Baseline JPEGs can be excluded from that: normally a JPEG engine decodes them, and if it
+// fails, the second decoder's pixels would differ from the usual ones.
 class ImageDecoder {
  public:
-  // Makes the first decoder; if that fails for another reason than lack of memory, the second one is made instead.
+  // Makes the first decoder; if that fails for a reason other than lack of memory, makes the second decoder instead.
   ImageDecoder(const Codec &codec, const PenstockDecoderSettings &settings);
 
-  // Decodes a batch. The second decoder is made when the first rejects an image.
+  // Decodes a batch. The second decoder is made when the first one rejects an image for the first time.
   void decode(PenstockImageBatch &batch);
 
  private:

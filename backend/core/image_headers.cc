@@ -38,7 +38,7 @@ bool begins_progressive_frame(uint8_t marker) {
   return begins_frame(marker) && (marker & kProcess) == kProgressive;
 }
 
-// The integers of a TIFF structure, in its order of bytes.
+// Reads integers of a TIFF structure in the byte order that the structure declares.
 class Tiff {
  public:
   explicit Tiff(Bytes data) : data_(data), is_little_endian_(data[0] == 'I') {}
@@ -54,7 +54,7 @@ class Tiff {
   bool is_little_endian_;
 };
 
-// The orientation in a TIFF structure; 0 if there is none.
+// Returns the orientation in a TIFF structure; 0 if there is none.
 int64_t tiff_orientation(Bytes data) {
   constexpr size_t kEntryBytes = 12;
   constexpr uint32_t kMagic = 42, kOrientationTag = 0x0112, kLong = 4;
@@ -75,9 +75,11 @@ int64_t tiff_orientation(Bytes data) {
 
 constexpr size_t kFrameBytes = 8, kComponentBytes = 3;
 
-// Reads a frame header; false if anything about it is unusual. `frame`: the bytes after its length; `file_bytes`: size of the whole file.
+// Reads a frame header; returns false if anything about it is unusual. `frame`: the bytes after the header's length; `file_bytes`: the
+// size of the whole file.
 bool read_frame(Bytes frame, size_t file_bytes, PenstockJpegHeader &header) {
-  // A Huffman code of one bit can encode a block; in a scan with one component, one code can stand for at most 16 of these blocks.
+  // These limits refuse images that announce more pixels than their file can encode. A Huffman code of one bit can encode a block; in a
+  // scan with one component, one code can stand for up to 16 such blocks.
   constexpr int64_t kMaxUncheckedPixels = 1 << 24, kMaxPixelsPerByte = 10'000;
   constexpr uint8_t kBits = 8;
   if (frame.size() + 2 < kFrameBytes) return false;
@@ -109,13 +111,13 @@ bool read_jpeg_header(Bytes file, PenstockJpegHeader &header) {
     const size_t length = big_endian16(file, position + 2);
     if (file[position] != kPrefix) return false;
     if (marker == kStartOfScan) {
-      // A scan begins with the number of its components.
+      // The header of a scan begins with the number of its components.
       if (position + 4 >= file.size() || file[position + 4] != header.channels) header.needs_all_coefficients = 1;
       return is_described;
     }
     const bool has_length = marker != kPrefix && marker != kTemporary && !(kFirstRestart <= marker && marker <= kEndOfImage);
     if (!has_length || position + 2 + length > file.size()) return false;
-    // The length counts its own two bytes.
+    // A segment's length includes the two bytes of the length itself.
     const Bytes segment = length < 2 ? Bytes() : file.subspan(position + 4, length - 2);
     if (begins_frame(marker)) {
       if (is_described || !read_frame(segment, file.size(), header)) return false;
@@ -140,7 +142,7 @@ bool is_baseline_jpeg(Bytes file) {
     const uint8_t marker = file[position + 1];
     if (file[position] != kPrefix || marker == kStartOfScan) return false;
     if (begins_frame(marker)) return marker <= kExtendedSequential;
-    // Bytes of 0xFF may fill the space before a marker.
+    // Any number of fill bytes, 0xFF, may precede a marker.
     position += marker == kPrefix ? 1 : 2 + big_endian16(file, position + 2);
   }
   return false;
@@ -155,7 +157,7 @@ constexpr uint32_t chunk_name(const char (&name)[5]) {
          static_cast<uint32_t>(name[3]);
 }
 
-// Whether, from a position on, the file has only these chunks and ends with IEND.
+// Returns whether, from a position on, the file has only chunks with these names and ends with IEND.
 bool has_only_chunks(Bytes file, size_t position, std::span<const uint32_t> known) {
   while (position + kPngChunkOverhead <= file.size()) {
     const uint32_t name = big_endian32(file, position + 4);
@@ -169,7 +171,7 @@ bool has_only_chunks(Bytes file, size_t position, std::span<const uint32_t> know
 }  // namespace
 
 bool read_png_size(Bytes file, PenstockImageSize &size) {
-  // Larger images may have more pixels than a file of their size can encode.
+  // Larger images are left to readers that check whether a file of this size can encode so many pixels.
   constexpr int64_t kMaxPixels = 1 << 22;
   constexpr std::array<uint8_t, kPngSignatureBytes> kSignature{0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
   constexpr uint8_t kBits = 8, kLastColourType = 6;
@@ -196,7 +198,7 @@ bool read_png_header(Bytes file, PenstockPngHeader &header) {
   constexpr size_t kFirstChunk = kPngSignatureBytes + kPngChunkOverhead + kPngHeaderBytes;
   // These chunks do not affect the number of channels either.
   constexpr std::array kPlain{chunk_name("IDAT"), chunk_name("tEXt"), chunk_name("gAMA"), chunk_name("pHYs"), chunk_name("tIME")};
-  // By colour type; 0: a palette, whose colours may have three or four channels.
+  // The number of channels by colour type; 0 for palettes, whose colours may have three or four channels.
   constexpr std::array<int64_t, 7> kChannels{1, 0, 3, 0, 2, 0, 4};
   header = {};
   PenstockImageSize size;

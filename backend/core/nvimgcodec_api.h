@@ -1,8 +1,8 @@
-// The part of nvImageCodec's C interface that the core uses, declared as its version 0.9 does. Its own header includes CUDA's, and the
-// library is loaded at run time.
+// The part of nvImageCodec's C interface that the core uses, as declared in version 0.9. The library's own header is not included, because
+// it includes CUDA's headers. The library is loaded at run time.
 //
-// Each structure begins with its type and size, by which the library recognizes it, and is initialized to these. A test compares all of
-// them with the library's header.
+// Each structure begins with its type and size, by which the library recognizes the structure; both are initialized here. A test compares
+// all structures with the library's header.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace penstock::nvimgcodec {
 
-// The version that is declared here, without the patch number.
+// The version of the interface that is declared here, without the patch number.
 inline constexpr uint32_t kVersion = 900;
 
 inline constexpr uint32_t without_patch(uint32_t version) { return version - version % 100; }
@@ -166,7 +166,7 @@ struct ExecutionParams {
   const Backend *backends = nullptr;
 };
 
-// The library's objects, opaque.
+// Opaque types of the library's objects.
 struct Instance;
 struct Decoder;
 struct CodeStream;

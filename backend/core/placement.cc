@@ -12,10 +12,10 @@ namespace penstock {
 
 namespace {
 
-// The elements of a region of the output that lie inside the input, and how many lie outside ahead of them.
+// The part of an output region that is read from the input, and the number of output elements in front of it that lie outside the input.
 struct Inside {
-  PenstockRegion read;                   // in the input
-  int64_t before[PENSTOCK_MAX_RANK];     // elements of the output outside the input, ahead of those inside
+  PenstockRegion read;                   // the region of the input
+  int64_t before[PENSTOCK_MAX_RANK];     // for each axis, the number of output elements outside the input that precede it
 };
 
 Inside inside_of(const PenstockPlacement &placement, const PenstockRegion &window, int64_t rank) {
@@ -31,8 +31,8 @@ Inside inside_of(const PenstockPlacement &placement, const PenstockRegion &windo
   return inside;
 }
 
-// Mirrored elements are read in the order of memory and written from the end of the target: processors fetch ascending addresses ahead
-// of time, but descending rows late.
+// Reverses elements one by one. They are read in the order of memory and written from the end of the target: processors prefetch ascending
+// addresses in time, but descending ones late.
 template <int64_t kBytes>
 void reverse_singly(uint8_t *target_end, const uint8_t *source, int64_t count) {
   uint8_t *to = target_end - kBytes;
@@ -41,14 +41,14 @@ void reverse_singly(uint8_t *target_end, const uint8_t *source, int64_t count) {
 
 #ifdef __x86_64__
 
-// The number of elements in a block, and of further elements, 0 or 1, of which its store overwrites a part; the next block overwrites
-// that part.
+// The number of whole elements in a block; and 1 if the store of a block also overwrites a part of the next element, which the next block's
+// store then corrects, otherwise 0.
 template <int64_t kBytes, int64_t kBlockBytes>
 struct Block {
   static constexpr int64_t kElements = kBlockBytes / kBytes, kSpilled = kBlockBytes % kBytes ? 1 : 0;
 };
 
-// The order of bytes that moves the elements at the begin of a block, reversed, to its end.
+// The permutation of bytes that reverses the whole elements of a block and moves them to the block's end.
 template <int64_t kBytes, int64_t kBlockBytes>
 constexpr std::array<uint8_t, kBlockBytes> reversed_order() {
   constexpr int64_t kHeld = kBlockBytes / kBytes * kBytes, kFirst = kBlockBytes - kHeld;
@@ -57,7 +57,7 @@ constexpr std::array<uint8_t, kBlockBytes> reversed_order() {
   return order;
 }
 
-// Reverse a run by blocks that lie within it; return how many elements are done.
+// Reverses a run in blocks, as long as these lie within the run; returns the number of elements done so far.
 template <int64_t kBytes>
 __attribute__((target("ssse3"))) int64_t reverse_blocks(uint8_t *target_end, const uint8_t *source, int64_t count, int64_t done) {
   static constexpr auto kOrder = reversed_order<kBytes, 16>();
@@ -96,7 +96,7 @@ void reverse_fixed(uint8_t *target_end, const uint8_t *source, int64_t count) {
   reverse_singly<kBytes>(target_end - done * kBytes, source + done * kBytes, count - done);
 }
 
-// Copies a run of elements, or of whole pixels, in reverse order.
+// Copies a run of `count` elements or pixels of `bytes` bytes in reverse order.
 void reverse_run(uint8_t *target, const uint8_t *source, int64_t count, int64_t bytes) {
   uint8_t *const target_end = target + count * bytes;
   switch (bytes) {
@@ -113,10 +113,10 @@ void reverse_run(uint8_t *target, const uint8_t *source, int64_t count, int64_t 
   for (int64_t i = 0; i < count; ++i, to -= bytes, source += bytes) copy_run(to, source, bytes);
 }
 
-// The innermost axes that are contiguous in both arrays and not mirrored are moved as one element.
+// The innermost axes that are contiguous in both arrays and not mirrored are moved as one large element.
 struct Run {
-  int64_t axes;   // outer axes that remain
-  int64_t bytes;  // of the element
+  int64_t axes;   // the number of outer axes that remain
+  int64_t bytes;  // the size of the large element
 };
 
 Run innermost_run(const PenstockPlacement &placement, const PenstockPart &source, const PenstockPart &target, int64_t rank,
@@ -160,11 +160,11 @@ class Copy {
   Writes writes_;
 };
 
-// Adjacent elements of a box in the target that are filled with one pattern.
+// A run of adjacent elements of the target that are filled by repeating a pattern.
 struct FillRun {
-  int64_t axes;           // outer axes that remain
-  int64_t bytes;          // of the run
-  int64_t pattern_bytes;  // of the pattern: an element, or those of all channels
+  int64_t axes;           // the number of outer axes that remain
+  int64_t bytes;          // the size of the run
+  int64_t pattern_bytes;  // the size of the pattern: one element, or one for each channel
 };
 
 FillRun fill_run_of(const PenstockPlacement &placement, const PenstockPart &target, const PenstockRegion &box, int64_t rank) {
@@ -180,7 +180,7 @@ FillRun fill_run_of(const PenstockPlacement &placement, const PenstockPart &targ
   return run;
 }
 
-// Repeats a pattern, doubling the filled part in each step.
+// Fills a run by repeating a pattern, doubling the filled part in each step.
 void repeat_pattern(uint8_t *target, const uint8_t *pattern, const FillRun &run, Writes writes) {
   const bool is_uniform = std::all_of(pattern, pattern + run.pattern_bytes, [pattern](uint8_t byte) { return byte == *pattern; });
   if (is_uniform) {
@@ -193,7 +193,7 @@ void repeat_pattern(uint8_t *target, const uint8_t *pattern, const FillRun &run,
   }
 }
 
-// Fills a box with the fill value, of which each channel may have its own.
+// Fills a box with the fill value, which may be different for each channel.
 void fill_box(const PenstockPlacement &placement, const PenstockPart &target, const PenstockRegion &box, int64_t rank, Writes writes) {
   for (int64_t axis = 0; axis < rank; ++axis) {
     if (box.extents[axis] == 0) return;
@@ -202,7 +202,7 @@ void fill_box(const PenstockPlacement &placement, const PenstockPart &target, co
   const int64_t channels = placement.channel_axis;
   const FillRun run = fill_run_of(placement, target, box, rank);
   int64_t index[PENSTOCK_MAX_RANK] = {};
-  const uint8_t *filled = nullptr;  // a run with the same contents as the next ones
+  const uint8_t *filled = nullptr;  // the first run, if all runs have the same contents
   while (true) {
     uint8_t *place = target.data;
     for (int64_t axis = 0; axis < rank; ++axis) place += (box.anchor[axis] + index[axis]) * target.strides[axis];
@@ -210,7 +210,7 @@ void fill_box(const PenstockPlacement &placement, const PenstockPart &target, co
       copy_run(place, filled, run.bytes, writes);
     } else {
       const int64_t channel = channels < 0 ? 0 : target.region.anchor[channels] + box.anchor[channels] + index[channels];
-      // The next runs are copied from the first one, which stays in the cache.
+      // The other runs are copied from the first one, which is therefore kept in the cache.
       repeat_pattern(place, fill + channel * placement.element_bytes, run, run.axes ? Writes::kCached : writes);
       if (channels < 0 || channels >= run.axes) filled = place;
     }
@@ -220,7 +220,7 @@ void fill_box(const PenstockPlacement &placement, const PenstockPart &target, co
   }
 }
 
-// Fills all of the target outside the input: for each axis, what lies before and after the part inside.
+// Fills all of the target that lies outside the input: for each axis, the boxes before and after the part inside.
 void fill_outside(const PenstockPlacement &placement, const PenstockPart &target, const Inside &inside, int64_t rank, Writes writes) {
   PenstockRegion box{};
   std::copy_n(target.region.extents, rank, box.extents);
@@ -237,14 +237,14 @@ void fill_outside(const PenstockPlacement &placement, const PenstockPart &target
   }
 }
 
-// The position of the first element inside the input, in both parts, and whether there is none.
+// The address of the first element inside the input, in the source and in the target, and whether there is no such element.
 struct FirstInside {
   const uint8_t *source;
   uint8_t *target;
   bool empty;
 };
 
-// Fills what lies outside the input, and finds the first element inside.
+// Fills the part of the target outside the input, and finds the first element inside.
 FirstInside first_inside(const PenstockPlacement &placement, const Inside &inside, const PenstockPart &source,
                          const PenstockPart &target, int64_t rank, Writes writes) {
   FirstInside first{source.data, target.data, false};
@@ -294,7 +294,7 @@ void place(const PenstockPlacement &placement, const PenstockPart &source, const
 
 namespace {
 
-// Returns a region of the output with its dimensions in the input's order.
+// Returns a region of a store's output with its dimensions in the order of the input's.
 PenstockRegion in_order_of_input(const PenstockStore &store, const PenstockRegion &region, int64_t rank) {
   PenstockRegion ordered{};
   for (int64_t place = 0; place < rank; ++place) {
@@ -312,7 +312,7 @@ PenstockPart in_order_of_input(const PenstockStore &store, const PenstockPart &p
   return ordered;
 }
 
-// Calls a kernel for each image of a stack of them.
+// Calls a kernel for each image of a stack.
 class Images {
  public:
   Images(const PenstockStore &store, PenstockComputeImage compute, const PenstockPart &source, const PenstockPart &target,

@@ -1,4 +1,4 @@
-// Moving elements: windows, mirrors and padding, of elements of any type.
+// Moves elements of any type: cuts windows, mirrors and pads.
 
 #pragma once
 
@@ -7,23 +7,24 @@
 
 namespace penstock {
 
-// The region of the input, possibly partly outside it, from which a region of the output is made.
+// Returns the region in coordinates of the input, which may lie partly outside, that corresponds to a region of the output.
 PenstockRegion source_region(const PenstockPlacement &placement, const PenstockRegion &window, int64_t rank);
 
-// The part of that region which lies inside the input.
+// Returns the part of `source_region` that lies inside the input.
 PenstockRegion read_region(const PenstockPlacement &placement, const PenstockRegion &window, int64_t rank);
 
-// Whether the output is just a part of the input.
+// Returns whether the output is a part of the input, neither mirrored nor padded.
 bool is_view(const PenstockPlacement &placement, int64_t rank);
 
 // Computes a part of the output.
 void place(const PenstockPlacement &placement, const PenstockPart &source, const PenstockPart &target, int64_t rank,
            Writes writes = Writes::kCached);
 
-// The region of a store's input, in the input's dimensions, from which a region of its output with all channels is made.
+// Returns the region of a store's input that is needed for a region of its output; all channels are read. Its dimensions are in the input's
+// order.
 PenstockRegion read_region(const PenstockStore &store, const PenstockRegion &window, int64_t rank);
 
-// Computes a part of a store's output, with all channels.
+// Computes a part of a store's output, which must contain all channels.
 void place_images(const PenstockStore &store, PenstockComputeImage compute, const PenstockPart &source, const PenstockPart &target,
                   int64_t rank);
 

@@ -1,4 +1,4 @@
-// Decoding of ordinary PNGs: libdeflate inflates them, and rows are unfiltered and converted here.
+// Decodes ordinary PNGs: libdeflate inflates the data; this code unfilters rows and converts them to pixels.
 //
 // Source: W3C, Portable Network Graphics (Third Edition): 5 (chunks), 7.2 (scanlines), 9 (filtering), 10 (compression), 11.2 (critical
 // chunks). Files that are unusual, damaged or beyond other decoders' limits are left to those decoders, so that a file has the same pixels
@@ -21,9 +21,9 @@ enum ColourType : uint8_t { kGrey = 0, kColour = 2, kPalette = 3, kGreyAlpha = 4
 enum Filter : uint8_t { kNone = 0, kSub = 1, kUp = 2, kAverage = 3, kPaeth = 4 };
 
 constexpr size_t kSignatureBytes = 8, kHeaderBytes = 13, kChunkOverhead = 12, kColours = 256, kColourBytes = 3;
-// Reading a pixel of 3 or 6 bytes reads 4 or 8.
+// The number of bytes after the data that may be read: a pixel of 3 or 6 bytes is loaded as 4 or 8 bytes.
 constexpr size_t kPadding = 8;
-// Deflate encodes at most 258 bytes in 2 bits.
+// The maximum ratio of inflated to deflated bytes: deflate encodes at most 258 bytes in 2 bits.
 constexpr size_t kMaxExpansion = 1032;
 
 uint32_t big_endian32(const uint8_t *data) {
@@ -49,8 +49,8 @@ struct Parts {
   size_t height, width;
   uint8_t bits, colour_type;
   Bytes palette;
-  Bytes data;          // of the first IDAT chunk
-  size_t data_bytes;   // of all IDAT chunks, which are consecutive
+  Bytes data;          // the data of the first IDAT chunk
+  size_t data_bytes;   // the size of the data of all IDAT chunks, which are consecutive
   size_t data_chunks;
   bool has_colour_space;
 
@@ -60,9 +60,9 @@ struct Parts {
 };
 
 bool read_header(Bytes header, Parts &parts) {
-  // libpng's limit.
+  // The limit of libpng.
   constexpr size_t kMaxSide = 1'000'000;
-  // OpenCV's.
+  // The limit of OpenCV.
   constexpr size_t kMaxPixels = size_t{1} << 30;
   constexpr uint8_t kBits[] = {1, 2, 4, 8, 16};
   parts.width = big_endian32(header.data());
@@ -85,7 +85,7 @@ bool read_header(Bytes header, Parts &parts) {
 
 bool is_in(uint32_t name, std::span<const uint32_t> names) { return std::find(names.begin(), names.end(), name) != names.end(); }
 
-// Finds the parts of a file; false unless all of its chunks are known, complete and in order.
+// Finds the parts of a file; returns false unless all of its chunks are known, complete and in order.
 bool find_parts(const PenstockLibdeflate &library, Bytes file, Parts &parts) {
   static constexpr std::array<uint8_t, kSignatureBytes> kSignature{0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
   static constexpr uint32_t kColourSpaces[] = {chunk_name("gAMA"), chunk_name("cHRM"), chunk_name("sRGB"), chunk_name("iCCP")};
@@ -132,7 +132,8 @@ bool find_parts(const PenstockLibdeflate &library, Bytes file, Parts &parts) {
   return false;
 }
 
-// Inflates the data, which must give exactly the rows of the image; `joined`: room to join the data of several chunks.
+// Inflates the data; returns false unless the result is exactly the rows of the image. `joined`: memory in which to join the data of
+// several chunks.
 bool inflate(const PenstockLibdeflate &library, const Parts &parts, uint8_t *joined, uint8_t *rows) {
   const uint8_t *data = parts.data.data();
   if (parts.data_chunks > 1) {
@@ -147,7 +148,8 @@ bool inflate(const PenstockLibdeflate &library, const Parts &parts, uint8_t *joi
     data = joined;
   }
   if (parts.data_bytes < 2) return false;
-  // zlib refuses distances beyond the window that a stream declares, and libdeflate does not.
+  // zlib refuses distances beyond the window that a stream declares, but libdeflate does not; so files in which such distances are possible
+  // are left to other decoders.
   const size_t window_bits = (data[0] >> 4) + 8;
   constexpr size_t kMaxWindowBits = 15;
   if (window_bits < kMaxWindowBits && size_t{1} << window_bits < parts.filtered_bytes()) return false;
@@ -162,7 +164,7 @@ bool inflate(const PenstockLibdeflate &library, const Parts &parts, uint8_t *joi
 
 // -- filters -----------------------------------------------------------------------------------------------------------
 
-// The bytes of a pixel, each in a lane.
+// A vector with one byte of a pixel in each lane.
 using Lanes = int16_t __attribute__((vector_size(16)));
 using HalfBytes = uint8_t __attribute__((vector_size(8)));
 using FullBytes = uint8_t __attribute__((vector_size(16)));
@@ -197,7 +199,7 @@ struct Pixel<1> {
   static void store_before_next(int value, uint8_t *to) { store(value, to); }
 };
 
-// The value that a filter predicts from the values to the left, above, and above left.
+// Returns the value that a filter predicts from the values to the left, above, and above left.
 template <Filter kFilter, class Values>
 Values expected(Values left, Values above, Values corner) {
   if constexpr (kFilter == kSub) return left;
@@ -231,8 +233,8 @@ void unfilter_row(const FilteredRow &row, size_t pixels) {
   }
 }
 
-// Unfilters two rows at once, the second one pixel behind the first: each pixel waits for the one to its left, so a processor can
-// overlap the two.
+// Unfilters two rows at once, the second row one pixel behind the first. Within a row, each pixel has to wait for the pixel to its left;
+// with two rows, the processor can compute two pixels at the same time.
 template <size_t kBytes, Filter kFirst, Filter kSecond>
 void unfilter_two_rows(const FilteredRow &first, const FilteredRow &second, size_t pixels) {
   using P = Pixel<kBytes>;
@@ -272,7 +274,7 @@ void add_above(const FilteredRow &row, size_t bytes) {
 using UnfilterRow = void (*)(const FilteredRow &, size_t);
 using UnfilterTwoRows = void (*)(const FilteredRow &, const FilteredRow &, size_t);
 
-// The filters in which pixels depend on those to their left: Sub, Average and Paeth.
+// The number of filters in which a pixel depends on the pixel to its left: Sub, Average and Paeth.
 constexpr size_t kSerialFilters = 3;
 
 bool is_serial(uint8_t filter) { return filter == kSub || filter >= kAverage; }
@@ -342,7 +344,7 @@ void convert_pixels(const Value *from, size_t channels, size_t pixels, int64_t s
   }
 }
 
-// Converts a part of an unfiltered row to pixels of the output.
+// Converts a range of columns of unfiltered rows to pixels of the output.
 class RowConverter {
  public:
   RowConverter(const Parts &parts, int64_t left, int64_t width, int64_t space)
@@ -360,7 +362,7 @@ class RowConverter {
     return parts.bits == 8 && parts.colour_type != kPalette ? 0 : parts.width * channels_of(parts.colour_type) * sizeof(uint16_t);
   }
 
-  // Fills a row of the output; false if it uses colours that the palette does not have.
+  // Fills a row of the output; returns false if a pixel's colour is not in the palette.
   bool convert(const uint8_t *row, uint8_t *scratch, uint8_t *output) const {
     const size_t channels = channels_of(parts_.colour_type);
     if (parts_.bits == 16) {
@@ -409,7 +411,7 @@ class RowConverter {
   size_t colour_count_ = 0;
 };
 
-// Whether unfiltered rows are the output's rows, without conversion.
+// Returns whether unfiltered rows need no conversion, so that they can be written to the output directly.
 bool is_output(const Parts &parts, const PenstockPng &png) {
   if (parts.bits != 8 || parts.colour_type == kPalette) return false;
   if (png.top != 0 || png.left != 0 || png.width != static_cast<int64_t>(parts.width)) return false;
@@ -430,7 +432,8 @@ bool write_pixels(const Parts &parts, const PenstockPng &png, uint8_t *filtered,
   for (size_t y = 0; y < parts.height; ++y) {
     if (filter_of(y) > kPaeth) return false;
   }
-  // An unfiltered row that is not the output is written over the filtered one, from its filter's number on: one byte earlier.
+  // If rows have to be converted, an unfiltered row is written over the filtered row, but one byte earlier: it begins where the number of
+  // the filter was.
   const auto result_of = [&](size_t y) { return in_output ? png.output + y * row_bytes : filtered + y * pitch; };
   const auto row_at = [&](size_t y) {
     return FilteredRow{filtered + y * pitch + 1, y == 0 ? zeros : result_of(y - 1), result_of(y)};
@@ -457,7 +460,7 @@ bool write_pixels(const Parts &parts, const PenstockPng &png, uint8_t *filtered,
   return true;
 }
 
-// The number of channels of the output.
+// Returns the number of channels of the output.
 size_t output_channels(const Parts &parts, int64_t space) {
   if (space == PENSTOCK_PIXELS_GREY) return 1;
   const bool is_stored = space == PENSTOCK_PIXELS_AS_STORED && parts.colour_type != kPalette;
@@ -475,7 +478,7 @@ bool decode_png(const PenstockLibdeflate &library, const PenstockPng &png) {
   const bool is_colour = parts.colour_type != kGrey && parts.colour_type != kGreyAlpha;
   // Where a file declares its colour space, other decoders compute grey values in linear light.
   if (is_colour && png.space == PENSTOCK_PIXELS_GREY && parts.has_colour_space) return false;
-  // A header may declare more pixels than a file of its size can encode: no memory is allocated for these.
+  // Allocate no memory for a file whose header declares more pixels than the data can encode.
   if (parts.filtered_bytes() / kMaxExpansion > parts.data_bytes) return false;
   const size_t filtered = parts.filtered_bytes() + kPadding, zeros = parts.row_bytes() + kPadding;
   const size_t joined = parts.data_chunks > 1 ? parts.data_bytes : 0, values = RowConverter::scratch_bytes(parts);

@@ -1,4 +1,4 @@
-// The headers of ordinary WAV files. Unusual, damaged and truncated files are left to libsndfile.
+// Reads the headers of ordinary WAV files. Unusual, damaged and truncated files are left to libsndfile.
 //
 // Sources: Microsoft, Multimedia Programming Interface and Data Specifications 1.0 (RIFF WAVE) and WAVEFORMATEXTENSIBLE.
 #include <algorithm>
@@ -44,9 +44,9 @@ int64_t encoding_of(uint32_t tag, uint32_t bits) {
   }
 }
 
-// The tag in an extensible format; 0 if anything about the format is unusual.
+// Returns the format tag of an extensible format; 0 if anything about the format is unusual.
 uint32_t extended_tag(Bytes format, uint32_t bits) {
-  // The GUIDs of formats with a tag consist of the tag and these bytes.
+  // The GUID of a format that has a tag consists of the tag and these bytes.
   constexpr std::array<uint8_t, 14> kRest{0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B, 0x71};
   constexpr size_t kExtensionBytes = 22;
   if (format.size() != kExtensibleBytes || little_endian16(format, 16) != kExtensionBytes) return 0;
@@ -54,7 +54,7 @@ uint32_t extended_tag(Bytes format, uint32_t bits) {
   return little_endian16(format, 24);
 }
 
-// Reads a format chunk; false if anything about it is unusual.
+// Reads a format chunk; returns false if anything about it is unusual.
 bool read_format(Bytes format, PenstockRecording &recording, int64_t &frame_bytes) {
   constexpr uint32_t kMaxChannels = 128, kMaxRate = 0x7FFFFFFF;
   const uint32_t channels = little_endian16(format, 2), rate = little_endian32(format, 4);
@@ -73,7 +73,7 @@ bool read_format(Bytes format, PenstockRecording &recording, int64_t &frame_byte
          rate <= kMaxRate && block == channels * bits / 8;
 }
 
-// Whether a chunk between the format and the samples can be ignored, and never makes libsndfile refuse the file.
+// Returns whether a chunk between the format and the samples can be ignored, and certainly does not make libsndfile refuse the file.
 bool may_be_skipped(Bytes file, size_t chunk, size_t bytes, int64_t channels) {
   constexpr size_t kListBytes = 12, kFactBytes = 4, kPeakBytes = 8, kPeakBytesPerChannel = 8;
   if (has_name(file, chunk, "LIST")) return bytes >= kListBytes && has_name(file, chunk + kChunkHeaderBytes, "INFO");
@@ -81,7 +81,7 @@ bool may_be_skipped(Bytes file, size_t chunk, size_t bytes, int64_t channels) {
   return has_name(file, chunk, "PEAK") && bytes == kPeakBytes + kPeakBytesPerChannel * channels;
 }
 
-// Finds the samples of a WAV file; false if anything about it is unusual.
+// Finds the samples of a WAV file; returns false if anything about the file is unusual.
 bool read_wav(Bytes file, PenstockRecording &recording) {
   if (file.size() < kRiffBytes + kChunkHeaderBytes + kFormatBytes) return false;
   if (!has_name(file, 0, "RIFF") || !has_name(file, 8, "WAVE") || !has_name(file, kRiffBytes, "fmt ")) return false;
@@ -91,7 +91,7 @@ bool read_wav(Bytes file, PenstockRecording &recording) {
   int64_t frame_bytes;
   if (!read_format(file.subspan(position, format_bytes), recording, frame_bytes)) return false;
   position += format_bytes;
-  // In 16-bit PCM files with the shortest header, LIST chunks and whatever follows the samples are ignored.
+  // In 16-bit PCM files with the shortest format chunk, LIST chunks and everything after the samples are ignored.
   const bool is_plainest = recording.encoding == PENSTOCK_INT16 && format_bytes == kFormatBytes;
   while (position + kChunkHeaderBytes <= file.size()) {
     const size_t chunk = position, bytes = little_endian32(file, position + 4);

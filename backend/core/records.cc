@@ -1,4 +1,4 @@
-// Launches of kernels that need only their record.
+// Runs kernels that need only a record.
 #include <atomic>
 #include <new>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-// Memory of the calling thread, reused from call to call: at least this many bytes, without alignment.
+// Returns scratch memory of the calling thread, which later calls reuse: at least `bytes` bytes, of any alignment.
 uint8_t *scratch_of_thread(int64_t bytes) {
   thread_local std::vector<uint8_t> scratch;
   if (static_cast<int64_t>(scratch.size()) < bytes) scratch.resize(bytes);

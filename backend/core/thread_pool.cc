@@ -17,12 +17,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long to run tasks before their duration is used as an estimate: the first tasks take longer, as their data are not cached.
+// The time for which to run tasks before their duration is used as an estimate: the first tasks take longer, because their data are not
+// cached.
 constexpr auto kMeasured = std::chrono::microseconds(20);
-// A sleeping thread resumes late, so a waiting thread spins this long for the other threads' last tasks before it sleeps.
+// The time for which a thread that waits for other threads' last tasks spins before it sleeps: a sleeping thread resumes late.
 constexpr auto kAwake = std::chrono::microseconds(50);
 
-// The cores on which a thread may run; 0: the calling thread. A process's id stands for its first thread.
+// Returns the cores on which a thread may run; 0: the calling thread. The id of a process is that of its first thread.
 cpu_set_t cores_of(pid_t thread) {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -30,7 +31,7 @@ cpu_set_t cores_of(pid_t thread) {
   return cores;
 }
 
-// Binds the calling thread to cores, and later back to those on which it could run before.
+// Binds the calling thread to a core, and releases it to the cores on which it could run before.
 class Binding {
  public:
 
@@ -42,7 +43,7 @@ class Binding {
     cpu_set_t cores;
     CPU_ZERO(&cores);
     if (core >= 0 && core < CPU_SETSIZE) CPU_SET(core, &cores);
-    // If the core does not exist or is not allowed for this process, the thread stays where it is.
+    // An error is ignored: if the core does not exist or is not allowed for this process, the thread's cores do not change.
     sched_setaffinity(0, sizeof(cores), core < 0 ? &unbound_ : &cores);
     core_ = core;
   }
@@ -52,7 +53,7 @@ class Binding {
   int64_t core_ = -1;
 };
 
-// Binds the launching thread only while it works, as it belongs to the caller.
+// Binds the calling thread only while it works on a job, because the thread belongs to the caller.
 class CallersBinding {
  public:
   explicit CallersBinding(const Crew &crew) : binding_(crew.core_count ? cores_of(0) : cpu_set_t{}) {
@@ -66,7 +67,8 @@ class CallersBinding {
   Binding binding_;
 };
 
-// Does tasks on the calling thread until the rest is worth waking others for; returns how many are done.
+// Does tasks on the calling thread until it is clear that the rest takes long enough to wake other threads; returns the number of tasks
+// done.
 int64_t do_first_tasks(Task task, void *context, int64_t count, int64_t worth_waking_ns) {
   const auto began = Clock::now();
   int64_t done = 0;
@@ -81,7 +83,7 @@ int64_t do_first_tasks(Task task, void *context, int64_t count, int64_t worth_wa
 
 }  // namespace
 
-// A job that threads share. It lives on the calling thread's stack until no thread uses it.
+// A job that threads share. It is on the calling thread's stack until no thread uses it any more.
 class ThreadPool::Job {
  public:
   Job(Task task, void *context, int64_t first, int64_t count, int64_t helpers, const Crew &crew)
@@ -91,7 +93,7 @@ class ThreadPool::Job {
     for (int64_t number; (number = next_.fetch_add(1, std::memory_order_relaxed)) < count_;) task_(context_, number);
   }
 
-  // Called with the pool's mutex by a thread that joins: returns the core to bind it to; negative: any.
+  // Called by a thread that joins, while it holds the pool's mutex. Returns the core to which to bind the thread; negative: any core.
   int64_t join() {
     const int64_t number = ++joined_;
     --vacancies_;
@@ -101,12 +103,12 @@ class ThreadPool::Job {
 
   bool is_full() const { return vacancies_ == 0; }
 
-  // Called with the pool's mutex by a thread that has joined: once the mutex is released, the job may be gone.
+  // Called by a thread that has joined, while it holds the pool's mutex: once the mutex is released, the job may no longer exist.
   void leave() {
     if (at_work_.fetch_sub(1, std::memory_order_release) == 1) left_.notify_one();
   }
 
-  // Waits for the threads that joined; called when no more can join. Spins for a while, then sleeps.
+  // Waits for the threads that have joined; called when no more threads can join. Spins for a while, then sleeps.
   void wait(std::mutex &mutex) {
     const auto end = Clock::now() + kAwake;
     while (at_work_.load(std::memory_order_acquire) && Clock::now() < end) std::this_thread::yield();
@@ -119,15 +121,15 @@ class ThreadPool::Job {
   void *const context_;
   const int64_t count_;
   const Crew crew_;
-  std::atomic<int64_t> next_;       // the first task that nobody has taken
-  std::atomic<int64_t> at_work_{0};  // threads besides the calling one; changed with the pool's mutex only
-  int64_t vacancies_;               // how many more threads may join; guarded by the pool's mutex
-  int64_t joined_ = 0;              // guarded by it, too
-  std::condition_variable left_;    // the last one has left
+  std::atomic<int64_t> next_;       // the first task that no thread has taken
+  std::atomic<int64_t> at_work_{0};  // the number of threads besides the calling one; changed only while holding the pool's mutex
+  int64_t vacancies_;               // the number of threads that may still join; guarded by the pool's mutex
+  int64_t joined_ = 0;              // the number of threads that have joined; guarded by the pool's mutex
+  std::condition_variable left_;    // signalled when the last thread has left
 };
 
-// A forked child has none of its parent's threads, and its parent may have held the mutex: it starts with a new pool. The old one's
-// memory is left alone, as its state is unknown.
+// A forked child has none of its parent's threads, and the parent may have held the mutex; so the child starts with a new pool. The memory
+// of the old pool is not freed, because its state is unknown.
 static ThreadPool *current_pool = nullptr;
 
 ThreadPool &ThreadPool::shared() {
@@ -139,12 +141,13 @@ ThreadPool &ThreadPool::shared() {
   return *current_pool;
 }
 
-// Threads inherit the cores of the thread that starts them, which may be bound at the time; so the process's cores are looked up.
+// A thread inherits the cores of the thread that starts it, which may be bound to one core at that time; so the cores of the process's
+// first thread are used.
 ThreadPool::ThreadPool() : cores_(cores_of(getpid())) {}
 
 void ThreadPool::run(Task task, void *context, int64_t count, const Crew &crew) {
   const CallersBinding binding(crew);
-  // More threads than cores would only take turns.
+  // With more threads than cores, threads would only take turns.
   const int64_t most = crew.core_count ? crew.threads : std::min<int64_t>(crew.threads, CPU_COUNT(&cores_));
   const int64_t worth_waking_ns = most > 1 ? crew.worth_waking_ns : std::numeric_limits<int64_t>::max();
   int64_t done = worth_waking_ns > 0 ? do_first_tasks(task, context, count, worth_waking_ns) : 0;
@@ -166,7 +169,7 @@ void ThreadPool::share(Job &&job, int64_t helpers) {
   job.take_tasks();
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    // From now on no thread joins, as there are no tasks left to take.
+    // From now on, no thread may join: no tasks are left.
     const auto place = std::find(open_.begin(), open_.end(), &job);
     if (place != open_.end()) open_.erase(place);
   }
@@ -178,7 +181,7 @@ void ThreadPool::start_threads(int64_t wanted) {
     try {
       std::thread(&ThreadPool::serve, this).detach();
     } catch (const std::system_error &) {
-      return;  // The system refuses more threads: the existing ones, or the caller alone, do the work.
+      return;  // the system grants no more threads: the existing ones, or the caller alone, do the work
     }
     ++thread_count_;
   }

@@ -1,4 +1,4 @@
-// The threads that share the tasks of launches.
+// The threads that share the tasks of a job.
 
 #pragma once
 
@@ -14,21 +14,21 @@ namespace penstock {
 // A function that does one of several tasks.
 using Task = void (*)(void *context, int64_t number);
 
-// How many threads do the tasks of a launch, and where.
+// The number of threads that do the tasks of a job, and the cores on which they run.
 struct Crew {
-  int64_t threads;          // at most, with the calling one
-  int64_t worth_waking_ns;  // wake other threads only if the calling one would need longer for the rest
-  const int64_t *cores;     // to which they are bound, in turn, the calling one first
-  int64_t core_count;       // 0: they are not bound
+  int64_t threads;          // the maximum number of threads, including the calling one
+  int64_t worth_waking_ns;  // other threads are woken only if the calling thread would need longer than this for the rest
+  const int64_t *cores;     // the cores to which threads are bound in turn, the calling one first
+  int64_t core_count;       // 0: threads are not bound
 };
 
-// Threads shared by all pipelines of the process. They are started when they are first needed and sleep while there is no work.
+// Threads that all pipelines of the process share. They are started when they are first needed, and sleep while there is no work.
 class ThreadPool {
  public:
-  // The pool of this process.
+  // Returns the pool of this process.
   static ThreadPool &shared();
 
-  // Does the tasks from 0 to `count`, on the calling thread and as many others as are free; returns when all are done.
+  // Does tasks 0 to `count - 1` on the calling thread and as many others as are free and allowed; returns when all are done.
   void run(Task task, void *context, int64_t count, const Crew &crew);
 
  private:
@@ -39,7 +39,7 @@ class ThreadPool {
   void start_threads(int64_t wanted);
   void serve();
 
-  const cpu_set_t cores_;  // on which threads run unless they are bound
+  const cpu_set_t cores_;  // the cores on which threads run unless they are bound
   std::mutex mutex_;
   std::condition_variable work_;
   std::deque<Job *> open_;  // jobs that still accept threads

@@ -24,7 +24,8 @@ class Transfer {
 
   int32_t status() const { return status_.load(std::memory_order_relaxed); }
 
-  // Copies one piece. Pieces are taken in order, so the thread with the slot's previous piece is already working and can be waited for.
+  // Copies one piece. Pieces are taken in order, so some thread is already copying the previous piece in the same slot, and this one can
+  // wait for it.
   void move(int64_t piece) {
     const int64_t slot = (given_.first_slot + piece) % given_.slot_count, round = piece / given_.slot_count;
     std::atomic<int64_t> &rounds = rounds_[slot];
@@ -43,7 +44,7 @@ class Transfer {
     const int64_t begin = piece * given_.piece_bytes, size = std::min(given_.piece_bytes, total_ - begin);
     uint8_t *const staged = given_.staging + slot * given_.slot_bytes;
     int32_t status;
-    // The previous copy from this slot may belong to an earlier transfer.
+    // Wait for the previous copy from this slot, which may belong to an earlier transfer.
     if ((status = call(given_.set_context, given_.context)) || (status = call(given_.synchronize, given_.events[slot]))) return status;
     visit(begin, begin + size, [staged, begin](uint8_t *host, int64_t place, int64_t part) {
       std::memcpy(staged + (place - begin), host, part);
@@ -66,7 +67,8 @@ class Transfer {
     return 0;
   }
 
-  // Calls `use` for each part of host memory that holds bytes from `begin` to `end`: its address, its offset in the transfer, its size.
+  // Calls `use` for each part of host memory that holds the transfer's bytes from `begin` to `end`, with the part's address, its offset in
+  // the transfer, and its size.
   template <typename Use>
   void visit(int64_t begin, int64_t end, const Use &use) const {
     const int64_t *const ends = given_.ends, *const last = ends + given_.block_count;
@@ -87,7 +89,7 @@ class Transfer {
 
   const PenstockTransfer given_;
   const int64_t total_, pieces_;
-  // The number of pieces that have gone through each slot.
+  // The number of pieces that have been copied through each slot.
   const std::unique_ptr<std::atomic<int64_t>[]> rounds_;
   std::atomic<int32_t> status_{0};
 };
@@ -98,7 +100,7 @@ class Transfer {
 extern "C" int32_t penstock_transfer(const PenstockTransfer *transfer, int64_t threads, const int64_t *cores, int64_t core_count) {
   try {
     penstock::Transfer own(*transfer);
-    // Pieces are large enough to wake other threads at once.
+    // Other threads are woken at once, because pieces are large enough.
     const penstock::Crew crew{threads, 0, cores, core_count};
     penstock::ThreadPool::shared().run(
         [](void *context, int64_t piece) { static_cast<penstock::Transfer *>(context)->move(piece); }, &own, own.pieces(), crew);
