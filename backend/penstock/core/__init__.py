@@ -1,1 +1,1 @@
-"""The compiled core (`backend/core`) as Python sees it: threads and launches, called without the GIL."""
+"""Python's interface to the compiled core (`backend/core`), most of whose functions are called without the GIL."""

@@ -1,4 +1,4 @@
-"""The addresses and shapes of many arrays, by one call: asking for each in Python takes a microsecond or two."""
+"""Get the addresses and shapes of many arrays in one call: in Python, that takes a microsecond or two for each array."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from penstock.core.loading import brief_core
 
 MAX_RANK = 5
-"""The largest number of dimensions of a sample, and of an array that is passed to the core."""
+"""The maximum number of dimensions of a sample, and of an array that is passed to the core."""
 ARRAY = np.dtype(
     [
         ("data", np.int64),
@@ -28,17 +28,17 @@ elements are contiguous, and the first extents.
 
 @functools.cache
 def _python() -> bytes:
-    """Return ``PenstockPython``: the functions of the interpreter by which arrays are read."""
+    """Return ``PenstockPython``: the addresses of the interpreter's functions with which arrays are read."""
     names = "PyObject_GetBuffer", "PyBuffer_Release", "PyList_GetItem"
     functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in names]
     return struct.pack("3q", *functions)
 
 
 def described(arrays: list[np.ndarray]) -> np.ndarray:
-    """Return an ``ARRAY`` for each array, as Python describes it.
+    """Return an ``ARRAY`` that describes each array.
 
     Args:
-        arrays: NumPy arrays, or other objects with memory on the CPU, of any types and ranks. The caller must keep them alive.
+        arrays: NumPy arrays, or other objects with memory on the CPU, of any type and rank. The caller must keep them alive.
 
     Raises:
         TypeError: an array has no memory that can be accessed.
@@ -49,16 +49,15 @@ def described(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def address(array: np.ndarray) -> int:
-    """Return the address of an array's first element. The caller must keep the array alive. Raise TypeError as
-    :func:`addresses` does.
+    """Return the address of an array's first element; raise TypeError if the array has no memory that can be accessed. The caller must
+    keep the array alive.
     """
     pointer: int = brief_core().penstock_address(_python(), array)
     return pointer
 
 
 def addresses(arrays: list[np.ndarray]) -> np.ndarray | None:
-    """Return the addresses of arrays, int64; None if one of them is not contiguous. The caller must keep the arrays
-    alive.
+    """Return the addresses of arrays, int64; None if an array is not contiguous. The caller must keep the arrays alive.
 
     Raises:
         TypeError: an array has no memory that can be accessed.
@@ -69,12 +68,12 @@ def addresses(arrays: list[np.ndarray]) -> np.ndarray | None:
 
 
 def copy_alike(arrays: list[np.ndarray], target: np.ndarray) -> bool:
-    """Copy the elements of arrays one after the other, holding the GIL; return whether all were copied: not if an array
-    is not contiguous, or has other extents or elements of another size than the first.
+    """Copy the elements of arrays one after the other, holding the GIL. Return False if not all were copied, because an array is not
+    contiguous, or differs from the first one in its extents or in the size of its elements.
 
     Args:
-        arrays: at least one, of types that the caller has compared.
-        target: contiguous, with room for all.
+        arrays: at least one array; the caller must have checked that their types are equal.
+        target: contiguous, with room for all elements.
 
     Raises:
         TypeError: an array has no memory that can be accessed.

@@ -1,4 +1,4 @@
-"""Chains of stages over the samples of a batch, run by the core: see `backend/core/core.h`, which defines these structs."""
+"""Chains of stages, which the compiled core runs on each sample of a batch; `backend/core/core.h` defines the structs."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from penstock.core.arrays import MAX_RANK, address, addresses
 from penstock.core.loading import core
 
 _STRIP_BYTES = 1 << 20
-"""The largest size in bytes of results between two stages that are computed at a time: smaller strips fit the caches better, but
-need more calls.
+"""The maximum size in bytes of the results between two stages that are computed at a time: smaller strips fit in the caches better,
+but need more calls.
 """
 WORTH_WAKING_NS = 100_000
-"""The minimum remaining work of the calling thread, in nanoseconds, for which it wakes another one: waking takes 50 microseconds, and
-some of the caller's time.
+"""The calling thread wakes other threads if its remaining work would take longer than this, in nanoseconds: waking a thread takes 50
+microseconds, and some of the calling thread's time.
 """
 
 _EXTENTS = (np.int64, MAX_RANK)
 REGION = np.dtype([("anchor", *_EXTENTS), ("extents", *_EXTENTS)])
 """``PenstockRegion``: a box in an array."""
 PART = np.dtype([("data", np.int64), ("strides", *_EXTENTS), ("anchor", *_EXTENTS), ("extents", *_EXTENTS)])
-"""``PenstockPart``: the elements of a region in memory; ``data``, its first word, is the address of the element at its anchor."""
+"""``PenstockPart``: the elements of a region in memory; ``data``, the first field, is the address of the element at the anchor."""
 PLACEMENT = np.dtype(
     [
         ("anchor", *_EXTENTS),
@@ -52,12 +52,12 @@ IMAGE = np.dtype(
 STORE = np.dtype(
     [("placement", PLACEMENT), ("permutation", *_EXTENTS), ("image_axes", np.int64, 3), ("values", np.int64)]
 )
-"""``PenstockStore``: a placement whose output has another order of dimensions. A kernel computes all of it but the
-filled part.
+"""``PenstockStore``: a placement whose output has its dimensions in another order; a kernel computes all values that are not
+filled.
 """
 # ``PenstockStage``, ``PenstockChain`` and ``PenstockCrew``, whose fields are all 64-bit integers.
 _STAGE, _CHAIN, _CREW = struct.Struct("13q"), struct.Struct("8q"), struct.Struct("3q")
-# The core's status if an array is empty.
+# The status that the core returns if an array is empty.
 _EMPTY = 1
 
 
@@ -78,16 +78,16 @@ class StageRecords:
         kind: the kind of operation.
         records: a struct for each sample, contiguous.
         shapes: the outputs' shapes: int64 of shape (samples, rank).
-        element_bytes: the bytes of one element of each output.
-        compute: address of the kernel; 0 for placements.
-        covers, reads: addresses of kernels that change a region of the output to the one that is computed, or to the region of
-            the input that is read; 0: the same region.
-        group: the elements of the last dimension that a pointwise stage computes together.
-        reads_neighbours: whether all of its input has to be computed before it begins.
-        permutation: for each dimension of the output, the input's dimension; empty: the same order.
-        strided: whether a ``PARTS`` kernel accepts input with any strides; otherwise, it gets contiguous input.
-        scratch_bytes: the bytes of scratch memory for a ``PARTS`` kernel.
-        keep: objects to keep alive, as records refer to their memory.
+        element_bytes: the size in bytes of an element of the outputs.
+        compute: the address of the kernel; 0 for placements.
+        covers: the address of a kernel that extends a region of the output to the region that has to be computed; 0: the same region.
+        reads: the address of a kernel that changes a region of the output to the region of the input that is read; 0: the same region.
+        group: the number of elements of the last dimension that a pointwise stage computes together.
+        reads_neighbours: whether the stage's input has to be computed completely before the stage begins.
+        permutation: for each dimension of the output, the corresponding dimension of the input; empty: the same order.
+        strided: whether a ``PARTS`` kernel accepts input with any strides; otherwise, its input is contiguous.
+        scratch_bytes: the size in bytes of the scratch memory for a ``PARTS`` kernel.
+        keep: objects to keep alive, because records refer to their memory.
     """
 
     kind: StageKind
@@ -120,12 +120,12 @@ def placements(
     Args:
         anchors: the positions in inputs at which outputs begin: int64 of shape (samples, rank), or 0.
         shapes, shapes_in: the shapes of outputs and inputs: int64 of shape (samples, rank).
-        element_bytes: the bytes of an element, equal for inputs and outputs.
-        mirrored: whether each dimension of each sample is mirrored; None: none is.
-        fill: the values outside the input, in the outputs' type: one element for all samples, or a row for each; with
-            ``channel_axis``, one value for each channel. The caller must keep it alive. None: nothing lies outside.
-        channel_axis: the dimension of channels, if each has a separate fill value.
-        records: the records to fill in; None: new ones.
+        element_bytes: the size in bytes of an element, the same for inputs and outputs.
+        mirrored: whether each dimension of each sample is mirrored; None: no dimension is.
+        fill: the values outside the input, in the outputs' type, of shape (values,) for all samples, or (samples, values): one value or,
+            with ``channel_axis``, one for each channel. The caller must keep the array alive. None: nothing lies outside the input.
+        channel_axis: the dimension of channels, if each channel has a separate fill value.
+        records: the records to fill; None: new records.
     """
     count, rank = shapes.shape
     if records is None:
@@ -142,7 +142,7 @@ def placements(
 
 
 def array_part(array: np.ndarray, anchor: tuple[int, ...]) -> np.ndarray:
-    """Return an array as a ``PART`` for the core, at ``anchor`` of a larger array. The caller must keep the array alive."""
+    """Return a ``PART`` that describes an array as the part of a larger array at ``anchor``. The caller must keep the array alive."""
     part = np.zeros((), PART)
     rank = array.ndim
     part["data"] = address(array)
@@ -154,9 +154,9 @@ def compute_part(stage: StageRecords, source: np.ndarray, target: np.ndarray) ->
     """Compute a part of the output of one sample, as :func:`run_chain` does.
 
     Args:
-        stage: one sample's stage.
+        stage: the stage, with the records of one sample.
         source: a ``PART`` that contains the region of the input that the stage reads for ``target``.
-        target: a ``PART`` that contains all that the stage computes.
+        target: the ``PART`` of the output to compute; it must be a region that the stage can compute, see :attr:`StageRecords.covers`.
     """
     pointers = _addresses([stage.records, stage.shapes, source, target])
     row = _row(stage, pointers[0], pointers[1], 0)
@@ -165,7 +165,7 @@ def compute_part(stage: StageRecords, source: np.ndarray, target: np.ndarray) ->
 
 
 def _row(stage: StageRecords, records: int, shapes: int, strip_axis: int) -> bytes:
-    """Return a stage as the core sees it; ``records`` and ``shapes``: their addresses."""
+    """Return a stage as a ``PenstockStage``; ``records`` and ``shapes``: the addresses of the stage's records and shapes."""
     return _STAGE.pack(
         stage.kind,
         records,
@@ -192,12 +192,12 @@ def _addresses(arrays: list[np.ndarray]) -> list[int]:
 
 @dataclass(frozen=True)
 class Chain:
-    """A batch on its way through a chain.
+    """The samples of a batch, and the chain of stages that computes them.
 
     Attributes:
-        header, table: the core's view of the chain, ``PenstockChain``, and its stages.
-        samples, rank: the batch's number of samples and rank.
-        keep: objects to keep alive, as both refer to their memory.
+        header, table: the ``PenstockChain``, and the ``PenstockStage`` of each stage.
+        samples, rank: the number of samples, and of their dimensions.
+        keep: objects to keep alive, because ``header`` and ``table`` refer to their memory.
     """
 
     header: bytes
@@ -218,10 +218,10 @@ class Chain:
         """Describe a batch.
 
         Args:
-            sources, targets: addresses of contiguous samples, int64; ``sources`` None: only :meth:`run_sample` is called.
+            sources, targets: the addresses of contiguous samples, int64. ``sources`` may be None if only :meth:`run_sample` is called.
             shapes: the sources' shapes: int64 of shape (samples, rank), contiguous.
-            element_bytes: the bytes of one element of each source.
-            stages: the stages, all of the same samples, in order.
+            element_bytes: the size in bytes of an element of the sources.
+            stages: the stages in order, all with records for the same samples.
         """
         samples, rank = shapes.shape
         arrays = [shapes, targets]
@@ -240,11 +240,11 @@ class Chain:
         return cls(chain, b"".join(rows), samples, rank, (sources, arrays, stages))
 
     def run(self, threads: int, cores: Sequence[int] | None = None) -> bool:
-        """Run all samples, without the GIL; return False, and do nothing, if an array or a result between stages is empty.
+        """Compute all samples, without the GIL; return False, and do nothing, if an array or a result between stages is empty.
 
         Args:
-            threads: the largest number of threads that share the samples; for little work, fewer are used.
-            cores: the cores to which threads are bound in turn while they work, the calling thread first; None: they
+            threads: the maximum number of threads that share the samples; for little work, fewer are used.
+            cores: the cores to which threads are bound in turn while they work, the calling thread first; None: threads
                 are not bound.
 
         Raises:
@@ -256,8 +256,8 @@ class Chain:
         return _is_done(status)
 
     def read_regions(self) -> np.ndarray | None:
-        """Return the region of its source that each sample depends on, of type ``REGION``; None if an array or a result
-        between stages is empty.
+        """Return the region of its source on which each sample depends, as a ``REGION``; None if an array or a result between stages is
+        empty.
 
         Raises:
             MemoryError: as for :meth:`run`.
@@ -266,18 +266,18 @@ class Chain:
         return regions if _is_done(core().penstock_read_regions(self.header, self.table, address(regions))) else None
 
     def places(self) -> tuple[int, int, int]:
-        """Return the addresses of the function that :meth:`run_sample` calls and of its first two arguments, for compiled code; valid as
-        long as this object exists.
+        """Return three addresses for compiled code: that of the function that :meth:`run_sample` calls, and those of the function's first
+        two arguments. They are valid as long as this object exists.
         """
         header, table = (np.frombuffer(words, np.uint8) for words in (self.header, self.table))
         return ctypes.cast(core().penstock_run_sample, ctypes.c_void_p).value or 0, address(header), address(table)
 
     def run_sample(self, sample: int, source: np.ndarray) -> None:
-        """Run one sample on the calling thread, without the GIL.
+        """Compute one sample on the calling thread, without the GIL.
 
         Args:
-            sample: its number.
-            source: a ``PART`` of its source that holds the region it depends on.
+            sample: the sample's number.
+            source: a ``PART`` of the sample's source that contains the region on which the sample depends.
 
         Raises:
             MemoryError: as for :meth:`run`.
@@ -286,7 +286,7 @@ class Chain:
 
 
 def _is_done(status: int) -> bool:
-    """Return whether no array was empty; raise MemoryError if memory was missing."""
+    """Return whether the core computed the samples: False if an array was empty. Raise MemoryError if there was not enough memory."""
     if status < 0:
         raise MemoryError("there is not enough memory for results between two operators")
     return status != _EMPTY
@@ -301,16 +301,16 @@ def run_chain(
     threads: int,
     cores: Sequence[int] | None = None,
 ) -> bool:
-    """Run all samples of a batch through stages, without the GIL; return False, and do nothing, if an array or a result between
+    """Compute all samples of a batch by a chain of stages, without the GIL; return False, and do nothing, if an array or a result between
     stages is empty.
 
     Args:
-        sources, targets: addresses of contiguous samples, int64.
+        sources, targets: the addresses of contiguous samples, int64.
         shapes: the sources' shapes: int64 of shape (samples, rank), contiguous.
-        element_bytes: the bytes of one element of each source.
-        stages: the stages, all of the same samples, in order.
-        threads: the largest number of threads that share the samples; for little work, fewer are used.
-        cores: the cores to which threads are bound in turn while they work, the calling thread first; None: they are
+        element_bytes: the size in bytes of an element of the sources.
+        stages: the stages in order, all with records for the same samples.
+        threads: the maximum number of threads that share the samples; for little work, fewer are used.
+        cores: the cores to which threads are bound in turn while they work, the calling thread first; None: threads are
             not bound.
 
     Raises:

@@ -1,5 +1,5 @@
-"""The core's reading of headers of images and recordings, and its interface to nvImageCodec's decoders: see
-`backend/core/core.h`, which defines these structs.
+"""The compiled core's functions that read headers of images and recordings, and its interface to nvImageCodec's decoders;
+`backend/core/core.h` defines the structs.
 
 Reading the headers of a batch takes some microseconds, and holds the GIL.
 """
@@ -23,13 +23,14 @@ def _record(*names: str) -> np.dtype:
 
 
 JPEG_HEADER = _record("height", "width", "channels", "orientation", "needs_all_coefficients")
-"""``PenstockJpegHeader``: what a JPEG's header declares, as stored. ``orientation``: that of its EXIF data; 0: there is none.
-``needs_all_coefficients``: 1 if the file has several scans, so that all coefficients must be in memory before pixels are computed."""
+"""``PenstockJpegHeader``: what a JPEG's header declares; height and width are those of the stored image. ``orientation``: the EXIF
+orientation; 0: there is none. ``needs_all_coefficients``: 1 if the file has several scans, so that all coefficients must be in memory
+before pixels are computed."""
 ENCODED_IMAGE = _record("data", "size", "output", "height", "width", "top", "left", "bottom", "right", "decoded_by")
 """``PenstockEncodedImage``: an image to decode, and the number of the decoder that decoded it."""
 
 RECORDING = _record("data", "encoding", "frames", "channels", "rate")
-"""``PenstockRecording``: the address of a recording's samples, their encoding, and their number, channels and rate."""
+"""``PenstockRecording``: the address of a recording's samples, their encoding, the number of frames and channels, and the sample rate."""
 
 
 class Encoding(IntEnum):
@@ -93,7 +94,7 @@ class _DecoderSettings(ctypes.Structure):
 
 
 def _files(addresses: np.ndarray, sizes: np.ndarray) -> _Files:
-    """Describe files in memory by their addresses and sizes in bytes: int64, contiguous."""
+    """Return a ``PenstockEncodedFiles`` of files in memory; ``addresses``, ``sizes``: int64, contiguous."""
     return _Files(len(addresses), addresses.ctypes.data, sizes.ctypes.data)
 
 
@@ -104,7 +105,7 @@ def read_jpeg_headers(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
 
     Returns:
-        For each file a :data:`JPEG_HEADER`: zeros unless it is an ordinary JPEG.
+        A :data:`JPEG_HEADER` for each file: zeros unless the file is an ordinary JPEG.
     """
     headers = np.empty(len(addresses), JPEG_HEADER)
     brief_core().penstock_read_jpeg_headers(ctypes.byref(_files(addresses, sizes)), headers.ctypes.data)
@@ -112,7 +113,7 @@ def read_jpeg_headers(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def read_png_sizes(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the height and width of plain PNGs, int64 of shape (files, 2); zeros for files that another reader has to
+    """Return the height and width of ordinary PNGs, int64 of shape (files, 2); zeros for files that another reader has to
     parse.
 
     Args:
@@ -124,7 +125,7 @@ def read_png_sizes(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def read_png_headers(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the height, width and channels of plain PNGs of 8 bits, int64 of shape (files, 3); zeros for other files.
+    """Return the height, width and number of channels of ordinary PNGs of 8 bits, int64 of shape (files, 3); zeros for other files.
 
     Args:
         addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
@@ -135,7 +136,7 @@ def read_png_headers(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 LIBDEFLATE_FUNCTIONS = "alloc_decompressor", "free_decompressor", "zlib_decompress_ex", "crc32"
-"""The functions of libdeflate that the core calls, without its prefix."""
+"""The names of libdeflate's functions that the core calls, without the library's prefix."""
 
 
 class Libdeflate(ctypes.Structure):
@@ -167,10 +168,10 @@ def decode_png(
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
         anchor: the row and column at which the region begins.
         space: the pixels' colour space.
-        output: receives the pixels; (H, W, C) of the region, contiguous; uint16 for files of 16 bits, otherwise uint8.
+        output: filled with the region's pixels; contiguous, of shape (H, W, C); uint16 for files of 16 bits, otherwise uint8.
 
     Returns:
-        False, with the output undefined, if the file is damaged, interlaced or unusual otherwise.
+        False, with the output undefined, if the file is damaged, interlaced or otherwise unusual, or if memory is lacking; else True.
     """
     png = np.array(
         (
@@ -188,8 +189,8 @@ def decode_pngs(library: Libdeflate, pngs: np.ndarray, decoded: np.ndarray) -> N
 
     Args:
         library: the library that inflates the files.
-        pngs: :data:`PNG` for each, contiguous.
-        decoded: receives which were decoded: bool, contiguous.
+        pngs: a :data:`PNG` for each file, contiguous.
+        decoded: filled with whether each file was decoded: bool, contiguous.
     """
     core().penstock_decode_pngs(ctypes.byref(library), pngs.ctypes.data, len(pngs), decoded.ctypes.data)
 
@@ -212,14 +213,14 @@ def prepare_jpegs(
 
     Args:
         addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
-        channels: the decoded images' channels.
-        max_pixels: the largest number of pixels of an image; 0: any number.
+        channels: the number of channels of the decoded images.
+        max_pixels: the maximum number of pixels of an image; 0: any number.
 
     Returns:
-        The bytes that the decoded images take together, 0 if a file is of another kind or too large; an :data:`ENCODED_IMAGE` for each,
-        whose output is an offset in these bytes; a :data:`JPEG_HEADER` for each.
+        The number of bytes of all decoded images, or 0 if a file is not such a JPEG or has too many pixels; an :data:`ENCODED_IMAGE` for
+        each file, whose ``output`` is an offset in these bytes; a :data:`JPEG_HEADER` for each file.
     """
-    # A single array, as getting an address takes longer than reading a header.
+    # Both results share one array, because getting the address of an array takes longer than reading a header.
     memory = np.empty(len(addresses) * (ENCODED_IMAGE.itemsize + JPEG_HEADER.itemsize), np.uint8)
     end, start = len(addresses) * ENCODED_IMAGE.itemsize, memory.ctypes.data
     files = ctypes.byref(_files(addresses, sizes))
@@ -228,13 +229,13 @@ def prepare_jpegs(
 
 
 def read_recordings(addresses: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, int]:
-    """Find the samples of plain WAV files.
+    """Find the samples of ordinary WAV files.
 
     Args:
         addresses, sizes: the files' addresses and sizes in bytes: int64, contiguous.
 
     Returns:
-        For each file a :data:`RECORDING`, zeros unless it is a plain WAV file; and the number of files that are none.
+        A :data:`RECORDING` for each file, zeros unless it is an ordinary WAV file; and the number of files that are not.
     """
     recordings = np.empty(len(addresses), RECORDING)
     files = ctypes.byref(_files(addresses, sizes))
@@ -243,8 +244,8 @@ def read_recordings(addresses: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarra
 
 
 def load_codec(path: str) -> int | None:
-    """Return the address of nvImageCodec's library, loaded from a file; None if it is missing, or of a version that the
-    core does not support.
+    """Load nvImageCodec's library from a file; return its address, or None if the file is missing or of a version that the core does
+    not support.
     """
     library: int | None = core().penstock_codec_load(path.encode())
     return library
@@ -257,10 +258,10 @@ def codec_version(library: int) -> int:
 
 
 def start_codec(library: int) -> int:
-    """Return the address of an instance of nvImageCodec, for all threads of this process.
+    """Create an instance of nvImageCodec, for all threads of this process; return its address.
 
     Raises:
-        MemoryError: there is no memory for the codec.
+        MemoryError: there is not enough memory for the instance.
         RuntimeError: the library fails.
     """
     codec = c_void_p()
@@ -268,12 +269,12 @@ def start_codec(library: int) -> int:
     return codec.value or 0
 
 
-# nvImageCodec's statuses of a failed allocation, its own or a decoder's.
+# nvImageCodec's statuses of a failed allocation, by the library itself or by a decoder.
 _NO_MEMORY = 5, 15
 
 
 def check_status(status: int, what: str) -> None:
-    """Raise an exception unless nvImageCodec's status is 0; ``what``: the failed operation."""
+    """Raise MemoryError or RuntimeError unless nvImageCodec's status is 0; ``what``: the operation that failed, for the message."""
     if status in _NO_MEMORY:
         raise MemoryError(f"nvImageCodec could not {what}: no memory was left for it (status {status})")
     if status:
@@ -281,26 +282,27 @@ def check_status(status: int, what: str) -> None:
 
 
 Backend = tuple[int, float, int]
-"""One of nvImageCodec's decoders: its kind, its fraction of each batch, and whether that fraction may change."""
+"""One of nvImageCodec's decoders: its kind, the fraction of each batch that it gets, and the library's number of the policy by which
+that fraction may change."""
 
 
 class ImageDecoder:
     """nvImageCodec's decoders for batches of images: a first one, and a second one for images that the first rejects.
 
     Args:
-        codec: the address of an instance.
-        device: number of the GPU; None: the CPU.
-        threads: CPU threads that the library may use.
-        first, second: the backends of the decoders, in order of preference; the second may be empty.
+        codec: the address of an instance of nvImageCodec.
+        device: the number of the GPU; None: the CPU.
+        threads: the number of CPU threads that the library may use.
+        first, second: the backends of each decoder, in order of preference; ``second`` may be empty.
         options: the options for the backends, in the library's syntax.
         spares_baseline: whether to leave baseline JPEGs undecoded that the first decoder rejects.
 
     Attributes:
         address: the decoder's address.
-        close: destroys the decoder.
+        close: a function that destroys the decoder.
 
     Raises:
-        MemoryError: there is no memory for the first decoder.
+        MemoryError: there is not enough memory for the first decoder.
         RuntimeError: the backends are not available.
     """
 

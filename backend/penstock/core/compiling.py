@@ -1,4 +1,4 @@
-"""C++ libraries that ship in the package, or are compiled from its sources on the machine that uses them."""
+"""C++ libraries that ship with the package, or are compiled from their sources on the machine on which they are used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FLAGS = ("-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-Wl,-z,
 _COMPILERS = ("c++", "g++", "clang++")
 _ZIG = (sys.executable, "-m", "ziglang")
 GLIBC_OF_WHEELS = "2.28"
-"""The oldest glibc that wheels support: that of manylinux_2_28, as for NumPy's wheels."""
+"""The oldest glibc that wheels support: wheels are for manylinux_2_28, like NumPy's."""
 _PACKAGE = Path(__file__).parents[1]
 _CHECKOUT = _PACKAGE.parents[1]
 _IS_CHECKOUT = (_CHECKOUT / "pyproject.toml").is_file()
@@ -36,9 +36,9 @@ class NativeLibrary:
     """One of Penstock's C++ libraries.
 
     Attributes:
-        name: its file's name.
-        folder: its sources' folder: in ``backend`` of a checkout, or in ``native`` of an installed package.
-        flags: compiler flags in addition to those for all libraries.
+        name: the name of the library's file.
+        folder: the name of the sources' folder: in ``backend`` of a checkout, or in ``native`` of an installed package.
+        flags: the compiler flags in addition to those for all libraries.
     """
 
     name: str
@@ -46,10 +46,10 @@ class NativeLibrary:
     flags: tuple[str, ...]
 
     def path(self) -> Path:
-        """Return the path of the library: the one in the package, otherwise the one compiled from its sources.
+        """Return the path of the library in the package; if there is none, of one that is compiled from the sources, now if necessary.
 
         Raises:
-            CompilerError: there is no C++ compiler, it fails, or there is no folder for the library.
+            CompilerError: there is no C++ compiler, or it fails; or there is no folder for the library.
         """
         return self._built() or self._build()
 
@@ -61,8 +61,8 @@ class NativeLibrary:
         """Compile the library into a folder; :meth:`path` finds it there if the folder is ``native`` in an installed package.
 
         Args:
-            folder: the folder to put the library into.
-            command: a compiler's command; by default, that of :func:`compiler`.
+            folder: the folder for the library.
+            command: a compiler's command; by default, the result of :func:`compiler`.
 
         Raises:
             CompilerError: there is no C++ compiler, or it fails.
@@ -75,7 +75,7 @@ class NativeLibrary:
         return _CHECKOUT / "build" / "native" / self._fingerprint()
 
     def sources(self) -> list[Path]:
-        """Return the library's sources and headers: those in the checkout, otherwise those in the package."""
+        """Return the library's sources and headers: in the checkout if there is one, otherwise in the package."""
         for folder in (_PACKAGE.parent / self.folder, _PACKAGE / "native" / self.folder):
             found = sorted(path for path in folder.glob("*") if path.suffix in (".h", ".cc"))
             if found:
@@ -83,7 +83,7 @@ class NativeLibrary:
         raise CompilerError(f"this penstock was installed without the sources of {self.name}")
 
     def _built(self) -> Path | None:
-        """Return the path of the compiled library, or None: in the package if it ships there, in the checkout, or in a cache."""
+        """Return the path of the compiled library in the package, in the checkout or in a cache; None if it is in none of them."""
         shipped = _PACKAGE / "native" / self.name
         if shipped.is_file():
             return shipped
@@ -105,7 +105,7 @@ class NativeLibrary:
         )
 
     def _caches(self, find_private: Callable[[str], Path | None]) -> Iterator[Path]:
-        """Yield the folders that may hold the library: in the user's cache, then in a private temporary folder."""
+        """Yield the folders that may contain the library: first in the user's cache, then in a private temporary folder."""
         for find in (users_cache, find_private):
             if (folder := find("native")) is not None:
                 yield folder / self._fingerprint()
@@ -117,7 +117,7 @@ class NativeLibrary:
         return digest.hexdigest()[:16]
 
     def _compile(self, folder: Path, found: Sequence[str]) -> Path:
-        """Compile the library into a folder by a compiler's command; return its path."""
+        """Compile the library into a folder with a compiler's command; return the library's path."""
         made = folder / self.name
         files = [str(path) for path in self.sources() if path.suffix == ".cc"]
         command = [*found, *_FLAGS, *self.flags, "-o", str(made), *files, "-ldl"]
@@ -130,7 +130,7 @@ class NativeLibrary:
         return made
 
     def _install(self, library: Path, folder: Path) -> Path:
-        """Put the library into a folder atomically, so that concurrent builds do not see each other's partial file."""
+        """Move the library into a folder atomically, so that concurrent builds do not see each other's incomplete files."""
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             copy = shutil.copy(library, scratch)
@@ -138,7 +138,7 @@ class NativeLibrary:
 
 
 def checkout() -> Path | None:
-    """Return the folder of the checkout that this package is in, or None."""
+    """Return the folder of the checkout to which this package belongs; None if it is installed."""
     return _CHECKOUT if _IS_CHECKOUT else None
 
 
@@ -152,7 +152,7 @@ def has_compiler() -> bool:
 
 
 def compiler() -> list[str]:
-    """Return the command of a C++ compiler: the machine's, or the one in the wheel ``ziglang``.
+    """Return the command of a C++ compiler: one that is installed on this machine, or the one in the wheel ``ziglang``.
 
     Raises:
         CompilerError: no compiler was found.
@@ -169,7 +169,7 @@ def compiler() -> list[str]:
 
 
 def compiler_for_wheels(architecture: str) -> list[str]:
-    """Return the command of a C++ compiler for a wheel, for this machine's architecture or another one.
+    """Return the command of a C++ compiler with which to build a wheel, whose architecture need not be this machine's.
 
     Args:
         architecture: the wheel's architecture: ``x86_64`` or ``aarch64``.

@@ -1,4 +1,4 @@
-"""Lists of calls that launch GPU kernels, built by the core: see `backend/core/core.h`, which defines these structs."""
+"""Lists of calls that launch GPU kernels, built by the compiled core; `backend/core/core.h` defines the structs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _record(*names: str) -> np.dtype:
 
 
 GPU_ARGUMENT = _record("value", "sample_bytes")
-"""``PenstockGpuArgument``: a value, and its increment for each sample before the first one of a launch."""
+"""``PenstockGpuArgument``: a value, and the increment to add for each sample that precedes the first one of a launch."""
 GPU_KERNEL = _record(
     "function",
     "shared_bytes",
@@ -28,9 +28,9 @@ GPU_KERNEL = _record(
 )
 """``PenstockGpuKernel``: a kernel, and the parameters of its launch."""
 GPU_STEP = _record("kernel", "first", "last")
-"""``PenstockGpuStep``: the kernel to launch, and its samples."""
+"""``PenstockGpuStep``: the number of the kernel to launch, and the range of its samples."""
 GPU_STREAM = _record("launch", "block_threads", "stream")
-"""``PenstockGpuStream``: the driver's function, the threads of a block, and the stream."""
+"""``PenstockGpuStream``: the address of the driver's function that launches kernels, the number of threads of a block, and the stream."""
 
 
 def room_for_arguments(launches: int) -> np.ndarray:
@@ -41,14 +41,15 @@ def room_for_arguments(launches: int) -> np.ndarray:
 def list_launches(
     stream: np.ndarray, kernels: np.ndarray, steps: np.ndarray, calls: np.ndarray, arguments: np.ndarray
 ) -> int:
-    """Fill in calls that launch kernels; return their number, without launches that have no blocks.
+    """Fill in calls that launch kernels; return their number, which does not include launches without blocks.
 
     Args:
         stream: one :data:`GPU_STREAM`.
-        kernels: :data:`GPU_KERNEL`. Each sample's number of blocks, in host memory, is replaced by its first block in the launch.
-        steps: :data:`GPU_STEP`; among the steps for one kernel, each sample is in exactly one.
-        calls: rows of CALL_WORDS words, as many as there are steps.
-        arguments: memory from :func:`room_for_arguments`, for as many launches; needed until the calls are made.
+        kernels: an array of :data:`GPU_KERNEL`. Each sample's number of blocks, in host memory, is replaced by its first block in the
+            launch.
+        steps: an array of :data:`GPU_STEP`. Among the steps for the same kernel, each sample must be in exactly one.
+        calls: filled; a row of CALL_WORDS words for each step.
+        arguments: memory from :func:`room_for_arguments`, for as many launches as there are steps; must live until the calls are made.
     """
     assert calls.shape == (len(steps), CALL_WORDS)
     pointers = [array.ctypes.data for array in (stream, kernels, steps)]

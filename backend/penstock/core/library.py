@@ -1,4 +1,4 @@
-"""The core's library, which is compiled from its sources if it does not ship with the package."""
+"""The compiled core's library, which is compiled from its sources if it does not ship with the package."""
 
 from __future__ import annotations
 

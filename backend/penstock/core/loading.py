@@ -1,4 +1,4 @@
-"""Loads the core's library when it is first called."""
+"""Load the core's library when one of its functions is first needed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CORE_VERSION = 7
-"""The version of the interface in `core.h`; the library's must be the same."""
+"""The version of the interface in `core.h`; the library must have the same version."""
 
-# The return types and arguments of the functions of `core.h`.
+# The return type and the argument types of each function of `core.h`.
 _FUNCTIONS = {
     "penstock_run_chain": (c_int32, c_void_p, c_void_p, c_void_p, c_void_p),
     "penstock_read_regions": (c_int32, c_void_p, c_void_p, c_void_p),
@@ -66,11 +66,11 @@ _FUNCTIONS = {
 
 
 class CoreError(PenstockError):
-    """The core's library is of another version than this package."""
+    """The core's library has another version than this package needs."""
 
 
 def _path() -> Path:
-    # Imported here: the compiler support loads modules that nothing else needs.
+    # Imported here, because compiler support imports modules that nothing else needs.
     from penstock.core.library import CORE
 
     return CORE.path()
@@ -78,7 +78,7 @@ def _path() -> Path:
 
 @functools.cache
 def core() -> ctypes.CDLL:
-    """Return the library, whose functions are called without the GIL.
+    """Return the library with functions that release the GIL.
 
     Raises:
         CoreError: the library has another version of the interface.
@@ -96,7 +96,7 @@ def core() -> ctypes.CDLL:
 def brief_core() -> ctypes.PyDLL:
     """Return the library with functions that hold the GIL, for calls that return quickly.
 
-    If they released it, another thread could take the GIL meanwhile, and keep it for long.
+    If they released the GIL, it might take long to get it back from another thread.
     """
     core()
     library = ctypes.PyDLL(str(_path()))

@@ -1,4 +1,6 @@
-"""Results that must exist only once: `functools.cache` lets two threads compute the same result, and drops one of them."""
+"""Caching of results that must exist only once: with `functools.cache`, two threads may compute the same result, of which one is
+dropped.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,13 @@ R = TypeVar("R")
 
 
 class Once(Generic[R]):
-    """A function that is called once for each set of arguments: other threads wait for its result, which is kept.
+    """A function that is called only once for each set of arguments; its result is cached, and other threads wait for it.
 
-    Use it as a decorator for functions that make objects whose handles or addresses are passed on, such as loaded kernels: if another
-    thread's object replaced the first one, that would be freed while it is in use.
+    Use it as a decorator for functions that make objects whose handles or addresses are passed on, such as loaded kernels: if a second
+    thread's object replaced the first one, the first one would be freed while it is in use.
 
     Args:
-        function: takes positional arguments only.
+        function: the function; it may have positional arguments only.
     """
 
     def __init__(self, function: Callable[..., R]) -> None:
@@ -39,9 +41,9 @@ class Once(Generic[R]):
             return self._results[arguments]
 
     def cache_clear(self) -> None:
-        """Forget all results."""
+        """Remove all cached results."""
         self._results.clear()
 
     def _renew_lock(self) -> None:
-        """Replace the lock in a forked process: another thread of its parent may have held it."""
+        """Replace the lock in a forked process, because another thread of the parent may have held it."""
         self._lock = threading.RLock()

@@ -1,4 +1,4 @@
-"""Launches of kernels that need only their record, run by the core: see `backend/core/core.h`."""
+"""Calls of kernels that need only a record, made by the compiled core; see `backend/core/core.h`."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def compute_records(
 
     Args:
         kernel: the kernel's address.
-        records: contiguous.
-        scratch_bytes: the bytes of scratch memory for the kernel.
-        threads: the largest number of threads that share the records; for little work, fewer are used.
-        cores: the cores to which threads are bound in turn while they work, the calling thread first; None: they are
+        records: the records, a contiguous array.
+        scratch_bytes: the size in bytes of the kernel's scratch memory.
+        threads: the maximum number of threads that share the records; for little work, fewer are used.
+        cores: the cores to which threads are bound in turn while they work, the calling thread first; None: threads are
             not bound.
-        is_large: whether to wake other threads at once, without measuring whether that is worth while.
+        is_large: whether to wake other threads at once, without measuring first whether that pays off.
 
     Raises:
         MemoryError: there is not enough scratch memory.

@@ -1,6 +1,6 @@
 """Work that continues without Python: threads that run compiled functions and never take the GIL.
 
-Codecs and devices use them so that the next batch is decoded even while Python is busy for long.
+Codecs and devices use these threads so that the next batch is decoded even while Python code keeps the GIL.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ CALL_WORDS = 12
 """The size of a ``PenstockCall`` in words: a function's address and eleven arguments, of which it may use fewer."""
 NO_CALLS = np.zeros((0, CALL_WORDS), np.int64)
 """An empty list of calls, for :meth:`SharedWork.follow`."""
-# One element for each fork between the first process and this one, counted without a system call.
+# Has one element for each fork between the first process and this one, so that a forked process is recognized without a system call.
 _forks: list[None] = []
 os.register_at_fork(after_in_child=lambda: _forks.append(None))
 
 
 def make_calls(calls: int, count: int) -> int:
-    """Call functions, which return 0 unless they fail; return the result of the first one that fails, or 0.
+    """Call functions until one fails; return the result of the function that failed, or 0.
 
     Args:
-        calls: the address of ``count`` rows of CALL_WORDS words.
+        calls: the address of ``count`` rows of CALL_WORDS words; the functions return 0 unless they fail.
     """
     status: int = core().penstock_make_calls(calls, count)
     return status
 
 
 class _Running(Protocol):
-    """Work whose data threads may still need when nothing else refers to it."""
+    """Submitted work that must be kept alive until it is done, because threads use its data."""
 
     @property
     def is_done(self) -> bool: ...
 
 
 class BackgroundThreads:
-    """Threads that run jobs and take shares of work without ever taking the GIL; a single one runs jobs in order.
+    """Threads that run jobs, and do shares of work, without ever taking the GIL; if there is only one thread, it runs jobs in order.
 
     Args:
-        name: the threads' name, as debuggers show it: at most 15 characters.
+        name: the threads' name, which debuggers show: at most 15 characters.
         count: the number of threads.
 
     Raises:
@@ -56,7 +56,7 @@ class BackgroundThreads:
 
     def __init__(self, name: str, count: int = 1) -> None:
         self._count, self._forks = count, len(_forks)
-        # Keeps unfinished work alive, as its owners may drop it early.
+        # Keeps unfinished work alive, even if its owners drop it.
         self._running: deque[_Running] = deque()
         self._keeping = threading.Lock()
         self._address: int | None = core().penstock_threads_start(name.encode(), count)
@@ -89,7 +89,7 @@ class BackgroundThreads:
     def close(self) -> None:
         """Finish the submitted jobs, and end the threads."""
         address, self._address = self._address, None
-        # A forked process does not have the threads.
+        # In a forked process, the threads do not exist.
         if address is not None and self._forks == len(_forks):
             core().penstock_threads_close(address)
         with self._keeping:
@@ -97,13 +97,13 @@ class BackgroundThreads:
 
 
 class Job:
-    """Calls of a compiled function on threads.
+    """A compiled function to call on background threads.
 
     Args:
-        function: address of a C function that takes an address, and returns ``int``.
+        function: the address of a C function whose only argument is an address, and which returns ``int``.
         argument: that address.
-        keep: object to keep alive until the function is done.
-        times: the number of threads that call it.
+        keep: an object to keep alive until the function is done.
+        times: the number of threads that call the function.
     """
 
     __slots__ = ("_address", "_argument", "_forks", "_function", "_keep", "_release", "_times")
@@ -126,30 +126,31 @@ class Job:
         """Whether the job is done."""
         done = self._address is not None and bool(brief_core().penstock_task_is_done(self._address))
         if done:
-            # A finished job need not keep its data alive.
+            # The job is finished, so its data need not be kept alive any longer.
             self._keep = None
         return done
 
     def wait(self) -> None:
         """Wait, without holding the GIL, until the submitted job is done."""
-        # The threads of the process from which this one was forked do not exist here.
+        # In a forked process, the threads of the parent do not exist, and waiting for them would never end.
         if self._forks == len(_forks) and not self.is_done:
             core().penstock_task_wait(self._address)
             self._keep = None
 
 
 class SharedWork:
-    """Work that threads take in shares, and calls that are made once all shares are done; all in compiled code.
+    """Work that is divided into shares, which threads take one by one, and calls that are made once all shares are done; all of it is
+    compiled code.
 
-    The calls may be prepared while threads already work. They are made by whoever comes last: the thread that completes the
-    last share, or :meth:`follow`.
+    The calls may be prepared while threads are already working. The thread that completes the last share makes them; if
+    :meth:`follow` is called only after that, they are made then.
 
     Args:
-        task: address of a C function that takes an address and the number of a share.
+        task: the address of a C function whose arguments are an address and the number of a share.
         argument: that address.
         shares: the number of shares.
-        keep: object to keep alive until all is done.
-        threads: threads that take the shares and make the calls; None: the calling thread does.
+        keep: an object to keep alive until all shares and calls are done.
+        threads: the threads that do the shares and make the calls; None: the calling thread does.
     """
 
     __slots__ = ("_address", "_forks", "_is_done", "_kept", "_release", "_threads")
@@ -174,7 +175,7 @@ class SharedWork:
 
         Args:
             calls: rows of CALL_WORDS words; int64.
-            keep: object to keep alive until then.
+            keep: an object to keep alive until the calls are made.
         """
         self._kept += calls, keep
         if brief_core().penstock_work_follow(self._address, calls.ctypes.data, len(calls)):
@@ -183,7 +184,7 @@ class SharedWork:
             library.penstock_work_conclude(self._address, None if threads is None else threads.address)
 
     def help(self) -> None:
-        """Take shares on this thread, too, until none are left."""
+        """Do shares on the calling thread, too, until none are left."""
         core().penstock_work_help(self._address)
 
     @property
@@ -194,8 +195,8 @@ class SharedWork:
         return self._is_done
 
     def wait(self) -> int:
-        """Wait for the calls, without holding the GIL; return 0, or the result of the one that failed."""
-        # The threads of the process from which this one was forked do not exist here.
+        """Wait until the calls are made, without holding the GIL; return 0, or the result of the call that failed."""
+        # In a forked process, the threads of the parent do not exist, and waiting for them would never end.
         if self._forks != len(_forks) and not self.is_done:
             return 0
         library = brief_core() if self.is_done else core()
@@ -213,7 +214,7 @@ _threads: weakref.WeakSet[BackgroundThreads] = weakref.WeakSet()
 
 @atexit.register
 def _close_threads() -> None:
-    """End the threads at exit: one that is still inside a C++ library would abort the process."""
+    """End the threads at exit: a thread that is still inside a C++ library would abort the process."""
     for threads in list(_threads):
         with contextlib.suppress(RuntimeError):
             threads.close()
