@@ -10,7 +10,7 @@ from penstock.kernels.cpu.options import brief, cfunc, inner, kernel
 
 
 class Pair(NamedTuple):
-    """A named tuple, as argument and result."""
+    """A named tuple that is used as argument and as result."""
 
     numbers: np.ndarray
     factor: float

@@ -13,7 +13,7 @@ from penstock.tensors import TensorListCPU
 
 
 def copied(source: np.ndarray, target: np.ndarray, *columns: Any, **options: Any) -> list[int]:
-    """Copy one block from ``source`` to ``target``; return the numbers of shares that the thread pool got."""
+    """Copy one block from ``source`` to ``target``; return the number of shares in each call of the thread pool."""
     shares: list[int] = []
 
     def parallel(task: Any, count: int) -> None:

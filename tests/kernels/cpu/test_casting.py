@@ -1,4 +1,4 @@
-"""Large arrays of bytes are converted to floats, wherever in a cache line they begin, and nothing around them changes."""
+"""Large arrays of uint8 are converted to float32, wherever in a cache line the results begin, and memory around them does not change."""
 
 from __future__ import annotations
 

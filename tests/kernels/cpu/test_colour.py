@@ -14,7 +14,7 @@ RNG = np.random.default_rng(0)
 
 
 def expected(source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, dtype: Any) -> np.ndarray:
-    """Compute in single precision, adding from the left; for integers, round half away from zero."""
+    """Return the products in single precision, with terms added from left to right; for integers, round halves away from zero."""
     red, green, blue = source.astype(np.float32).T
     sums = np.stack([row[0] * red + row[1] * green + row[2] * blue + add for row, add in zip(matrix, offset)], axis=1)
     if dtype == np.float32:
@@ -50,7 +50,7 @@ def test_factor(source: Any, target: Any, count: int) -> None:
 
 
 def test_ties_and_limits() -> None:
-    """Halves are rounded up; NaN becomes 0; values beyond the type's range saturate."""
+    """Halves are rounded away from zero; NaN becomes 0; values beyond the type's range saturate."""
     values = np.array([-1, -0.5, 0.49, 0.5, 1.5, 254.5, 255.5, 1e9, -1e9, np.inf, -np.inf, np.nan], np.float32)
     pixels = np.repeat(values, 4)[:, None].repeat(3, axis=1)
     result = np.empty(pixels.shape, np.uint8)

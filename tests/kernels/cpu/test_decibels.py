@@ -1,4 +1,4 @@
-"""Decibels equal those computed by numpy's logarithm, for any cutoff ratio."""
+"""Decibels equal those computed with NumPy's logarithm, for any cutoff ratio."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes in fixed point, with the instructions of this machine and of others, compared with sums of products."""
+"""Fixed-point passes, with the instructions of this machine and of others, compared with plain sums of products."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from penstock.kernels.cpu.fixed_point import resample_image
 from penstock.kernels.reference_filters import ReferenceAxis, ReferenceTaps, pil_taps, torch_taps
 
 BITS = 14
-# The largest weights that fit into two bytes, into 16 bits, and larger ones.
+# The largest weight that can be split into two signed bytes, the largest that fits in 16 bits, and a larger one.
 LARGEST = {"two bytes": byte_products.MOST_WEIGHT, "16 bits": (1 << 15) - 1, "more": (1 << 20)}
 
 
 def table(outputs: int, taps: int, size: int, largest: int, seed: int) -> ReferenceTaps:
-    """Return a filter of random weights, among them the largest and the smallest possible one."""
+    """Return taps with random weights, among them the largest and the smallest weight that is allowed."""
     rng = np.random.default_rng(seed)
     weights = rng.integers(-largest // 8, largest // 8, (outputs, taps)).astype(np.int32)
     weights[0, 0], weights[-1, -1] = largest, -largest - 1
@@ -24,7 +24,7 @@ def table(outputs: int, taps: int, size: int, largest: int, seed: int) -> Refere
 
 
 def by_definition(rows: np.ndarray, taps: ReferenceTaps) -> np.ndarray:
-    """Return the filter applied to the first axis, rounded and clamped."""
+    """Apply the taps to the first axis; return the rounded and clamped sums."""
     sums = np.full((len(taps.starts), *rows.shape[1:]), 1 << (taps.bits - 1), np.int64)
     for y, (start, weights) in enumerate(zip(taps.starts, taps.weights)):
         part = rows[start : start + len(weights)].astype(np.int64)

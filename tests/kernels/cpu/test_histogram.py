@@ -37,6 +37,6 @@ def test_tiles_equal_opencvs(shape: tuple[int, int], tiles: tuple[int, int], lim
 
 
 def _divided(shape: tuple[int, int], tiles: tuple[int, int]) -> list[tuple[int, int, bool]]:
-    """Return each extent, its number of tiles, and whether both are divisible; if either is not, OpenCV extends both."""
+    """Return each extent, its number of tiles, and whether both extents are divisible by these; otherwise, OpenCV pads both extents."""
     exact = all(extent % count == 0 for extent, count in zip(shape, tiles))
     return [(extent, count, exact) for extent, count in zip(shape, tiles)]

@@ -37,7 +37,7 @@ def test_things_of_no_size_are_one_share() -> None:
 
 def test_nothing_of_a_part_lies_where_something_else_does() -> None:
     sizes, samples = RNG.integers(1, 100, (2, 40))
-    # Images 15 to 17 are in no part.
+    # Images 15 to 17 belong to no part.
     parts = np.array([(0, 15), (18, 19), (19, 40)])
     sources, planes, rooms, ranges = np.zeros(40, int), np.zeros(40, int), np.zeros(3, int), np.zeros((40, 2), int)
     groups = ranges[: lay_out(sizes, samples, parts, 300, sources, planes, rooms, ranges)].tolist()

@@ -1,4 +1,4 @@
-"""The cache of compiled kernels on disk: read-only, damaged and full folders, and processes that start at once."""
+"""The cache of compiled kernels on disk: read-only folders, damaged files, full disks, and processes that start at the same time."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(doubled.address)(4) == 8
 print("compiled" if sum_of_squares.dispatcher.stats.cache_misses else "loaded")
 """
 
-# Root may write even to read-only folders.
+# If the tests run as root, who may write even to read-only folders, kernels run as another user.
 AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
 
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """Yield a folder that everyone may enter, unlike pytest's, with a module of kernels, an empty cache and a temporary
-    folder.
+    """Yield a folder that contains a module of kernels, an empty cache and a temporary folder. Unlike pytest's folders, all users may
+    enter it.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -179,7 +179,7 @@ def test_damaged_files_that_cannot_be_replaced_are_replaced_elsewhere(place: Pat
 
 @pytest.mark.parametrize("changed", ["some_kernels.py", "some_functions.py"])
 def test_changed_sources_are_compiled_again_into_the_same_files(place: Path, changed: str) -> None:
-    """Also if only a function that the kernel calls has changed."""
+    """This includes the case that only a function that the kernel calls has changed."""
     run(place)
     before = saved(place / "cache")
     text = (place / changed).read_text()

@@ -1,4 +1,4 @@
-"""Libraries of kernels compiled ahead of time: calls of all kinds, and files that must not be used."""
+"""Libraries of kernels that were compiled ahead of time: calls of all kinds, and library files that must not be used."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ print(built.compiled, built.kept, built.failures)
 
 
 def build(folder: Path, signatures: list[tuple[str, str, str]]) -> str:
-    """Build a library in a separate process, as this process only calls kernels."""
+    """Build a library in a separate process, because a process that builds one cannot call kernels."""
     listed = folder / "signatures.txt"
     recording.write(
         [Signature(Kind(kind), f"compiled_ahead:{name}", types) for kind, name, types in signatures], listed
@@ -77,7 +77,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def kernels(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Yield the module of kernels, imported anew so that it uses the library."""
+    """Yield the module of kernels, imported again so that it uses the library."""
     library = libraries.KernelLibrary(folder / "library.so", checks_sources=True)
     monkeypatch.setattr(libraries, "library", lambda: library)
     monkeypatch.syspath_prepend(str(HERE))
@@ -95,7 +95,7 @@ def test_arrays(kernels: Any) -> None:
     rows, out = np.arange(6, dtype=np.float32).reshape(2, 3), np.zeros(2)
     assert kernels.sums(rows, out) is None
     np.testing.assert_array_equal(out, [5, 50])
-    # Column-major arrays, and read-only ones.
+    # An array that is not contiguous, and read-only.
     turned = np.ascontiguousarray(rows.T).T[::1, ::2]
     turned.flags.writeable = False
     kernels.sums(turned, out)
@@ -110,7 +110,7 @@ def test_code_for_any_order_takes_arrays_of_a_certain_one(kernels: Any) -> None:
     kernels.sums(in_columns, out)
     np.testing.assert_array_equal(out, [20, 35])
     assert not compiled_here(kernels.sums)
-    # Not the other way around: there is only code for an `out` that is writable.
+    # The reverse does not hold: for `out`, there is only code for writable arrays, which does not accept read-only ones.
     out.flags.writeable = False
     with pytest.raises(TypingError, match="readonly"):
         kernels.sums(in_columns, out)
@@ -181,10 +181,10 @@ def test_views_of_arguments_are_refused(kernels: Any) -> None:
         KernelError, match="compiled_ahead:view returned a view of an argument, and kernels may only return new"
     ):
         kernels.view(np.ones((3, 2), np.float32))
-    for _ in range(100):  # the other results must be released
+    for _ in range(100):  # shows a leak unless each call releases its other results
         with pytest.raises(KernelError, match="returned a view"):
             kernels.view_and_others(np.ones((3, 2), np.float32))
-    # An empty view shares no memory.
+    # Kernels must not return views, but an empty view shares no memory with the argument.
     assert kernels.view(np.ones((1, 2), np.float32)).shape == (0, 2)
 
 

@@ -1,4 +1,4 @@
-"""Mirrored copies equal numpy's."""
+"""Mirrored copies equal NumPy's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums, squared deviations and normalized values equal numpy's."""
+"""Sums, squared deviations and normalized values equal NumPy's."""
 
 from __future__ import annotations
 

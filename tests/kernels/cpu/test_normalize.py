@@ -1,4 +1,4 @@
-"""Kernels for blocks of pixels equal plain arithmetic for every layout, type and direction."""
+"""Kernels for blocks of pixels give the results of plain arithmetic for every layout, type and direction."""
 
 from __future__ import annotations
 

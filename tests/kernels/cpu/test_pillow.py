@@ -1,4 +1,4 @@
-"""Our versions of Pillow's functions equal Pillow's, to the bit."""
+"""Penstock's versions of Pillow's functions give the same results as Pillow, bit for bit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_hues_of_many_colours() -> None:
 
 
 def test_modes_of_images() -> None:
-    """The hue of grey stays and becomes opaque; other functions refuse transparency with an error of Pillow's class."""
+    """Changing the hue of a grey image only makes it opaque; other functions refuse transparency with an error of Pillow's class."""
     grey = np.random.default_rng(0).integers(0, 256, (9, 11, 2), np.uint8)
     np.testing.assert_array_equal(pillow.adjust_hue(grey, 0.2), pixels_of(hued(pil_of(grey), 0.2)))
     calls: list[tuple[Callable[[np.ndarray], np.ndarray], Callable[[Image.Image], Image.Image]]] = [
@@ -54,7 +54,7 @@ def test_modes_of_images() -> None:
 
 
 def test_filters() -> None:
-    """Compare with sums in double precision; PyTorch's are compared in tests/plugin/torchvision."""
+    """Filters equal sums in double precision; tests/plugin/torchvision compares them with PyTorch's."""
     rng = np.random.default_rng(0)
     for channels, rows, columns in ((3, 5, 3), (2, 1, 7), (4, 9, 9)):
         image, kernel = (

@@ -1,4 +1,4 @@
-"""Pixels at fractional positions; several channels are computed at once if the neighbours lie in the image."""
+"""Interpolation at fractional positions; several channels are computed at once if all neighbours lie in the image."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILL = np.float32(7)
 
 
 def expected(image: np.ndarray, xs: np.ndarray, ys: np.ndarray) -> np.ndarray:
-    """Interpolate bilinearly, in single precision, with the fill value for neighbours outside."""
+    """Return pixels interpolated bilinearly, in single precision; neighbours outside the image have the fill value."""
     height, width, _ = image.shape
     padded = np.pad(image.astype(np.float32), [(2, 2), (2, 2), (0, 0)], constant_values=FILL)
     left, top = np.floor(xs), np.floor(ys)

@@ -1,4 +1,4 @@
-"""Fused kernels equal the separate steps, and partial results equal parts of the whole."""
+"""Fused kernels give the results of the separate steps, and computing a part gives the same values as computing the whole."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def whole(shape: tuple[int, int], size: tuple[int, int], kind: DALIInterpType) -
 
 
 def by_definition(source: np.ndarray, plan: ResamplePlan) -> np.ndarray:
-    """Multiply the source by the matrices of both axes, in double precision."""
+    """Return the source multiplied by the matrices of weights of both axes, in double precision."""
     result = source.astype(np.float64)
     for axis in range(2):
         taps = plan.taps_of(axis)
@@ -174,7 +174,7 @@ def test_a_chain_equals_its_steps(
     ]
     chain = run([source], stages, [target])
     np.testing.assert_array_equal(target, expected)
-    # The result is the same if only this region of the source is there.
+    # The result is the same if only this region of the source is in memory.
     (read,) = chain.read_regions()
     place = tuple(slice(a, a + e) for a, e in zip(read["anchor"][:3], read["extents"][:3]))
     part = source[place].copy()

@@ -1,4 +1,4 @@
-"""The list of kernels that are compiled ahead of time, and processes that need no other kernels."""
+"""The list of kernels that are compiled ahead of time: it is well formed, and pipelines need no other kernels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_what_is_compiled_first_is_in_the_list() -> None:
 
 
 def first_batches(name: str, home: Path, **variables: str) -> dict[str, object]:
-    """Return what a new process, for a user without a cache, prints about a pipeline's first batches."""
+    """Return what a new process of a user without a cache reports about a pipeline's first batches."""
     places = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "NUMBA_CACHE_DIR": str(home / "kernels")}
     done = subprocess.run(
         [sys.executable, str(MEASURE), name, "--here", "--batches", "2"],

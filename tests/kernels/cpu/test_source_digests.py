@@ -1,4 +1,6 @@
-"""Digests of kernels' sources: the same in each version of NumPy, as a server may run another than the library was compiled with."""
+"""Digests of kernels' sources are the same with each version of NumPy, because a server may have another version than the one with which
+the library was compiled.
+"""
 
 from __future__ import annotations
 

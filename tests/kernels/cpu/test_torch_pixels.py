@@ -1,4 +1,4 @@
-"""Resampling bytes gives the same values as resampling equal floats."""
+"""Resampling uint8 gives the same values as resampling equal floats."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_planes_are_those_of_floats(name: str, before: tuple[int, int], after: t
 @pytest.mark.parametrize("cubic", [False, True])
 @pytest.mark.parametrize(("before", "after"), SIZES)
 def test_pixels_are_floats_rounded_to_even(before: tuple[int, int], after: tuple[int, int], cubic: bool) -> None:
-    # Extremes next to each other, so that cubic filters exceed them, and means of two values end in .5.
+    # Extremes are next to each other, so that results of cubic filters exceed them; and means of two values may end in .5.
     image = np.random.default_rng(3).choice(np.array([0, 1, 254, 255], np.uint8), (*before, 3))
     pixels = np.empty((*after, 3), np.uint8)
     resample_rounded(image, cubic, pixels)

@@ -1,4 +1,4 @@
-"""Sums equal those of a plain recursion that halves the range, to the bit."""
+"""Sums equal those of a plain recursion that halves the range, bit for bit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RNG = np.random.default_rng(3)
 
 
 def summed(terms: np.ndarray, group: int = 32) -> np.float32:
-    """Return the sum of float32 terms: halve the range recursively, and add at most ``group`` terms one by one."""
+    """Return the sum of float32 terms: halve the range recursively until it has at most ``group`` terms, and add these one by one."""
     if len(terms) > group:
         half = len(terms) // 2
         return summed(terms[:half], group) + summed(terms[half:], group)
