@@ -1,4 +1,4 @@
-"""Makes modules that the tests of the core share importable."""
+"""Make the modules importable that tests of the compiled core share."""
 
 from __future__ import annotations
 

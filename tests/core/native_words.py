@@ -1,4 +1,4 @@
-"""Access to C functions and words by address, for compiled functions that the core's threads run in tests."""
+"""Read and write memory by address, for compiled functions that the core's threads run in tests."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def word_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
 
 @intrinsic
 def counted_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
-    """Return the word at an address, and increment it atomically: threads never get the same number.
+    """Increment the word at an address atomically, and return its previous value, which no other thread gets.
 
-    A thread then sees what was written by threads that counted before it.
+    Afterwards, a thread sees everything that threads wrote before they incremented the word.
     """
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:

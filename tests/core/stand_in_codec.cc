@@ -1,5 +1,6 @@
-// Stands in for nvImageCodec's library under the sanitizers, which would watch all of the real one. An encoded image is its height, its
-// width and a value, a byte each; pixels have that value. The first decoder takes even values only. What is not destroyed is counted.
+// A stand-in for nvImageCodec's library, for runs with sanitizers, which would also check all of the real library. An encoded image
+// consists of three bytes: its height, its width, and the value of its pixels. The first decoder accepts even values only. The library
+// counts its objects, so that a test can check that all are destroyed.
 
 #include <atomic>
 #include <cstring>
@@ -51,7 +52,7 @@ Status destroyed(T *object) {
 
 extern "C" {
 
-// How many objects there are.
+// Returns the number of objects that exist.
 int64_t stand_in_alive() { return alive; }
 
 Status nvimgcodecGetProperties(Properties *properties) {

@@ -1,5 +1,5 @@
-// Uses the core from many threads at once, for sanitizers to watch; ends with 0 if all results are right. The argument is a library that
-// stands in for nvImageCodec.
+// Uses the core from many threads at once, to be run with sanitizers; exits with 0 if all results are right. The argument is the path of a
+// library that stands in for nvImageCodec.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -74,14 +74,14 @@ void run_chains(int64_t seed) {
   stages[2] = {PENSTOCK_PLACEMENT, reinterpret_cast<const uint8_t *>(pads.data()), sizeof(PenstockPlacement), nullptr, nullptr,
                nullptr, padded_shapes.data(), 2, 1, 0, 0, 0, 0};
   const PenstockChain chain{3, kSamples, 3, source_addresses.data(), source_shapes.data(), 1, target_addresses.data(), 300};
-  // From the beginning on several threads, or once it has proved worth waking them, or bound.
+  // Threads are woken at once, or only if there is enough work; and they are bound to a core, or not.
   const PenstockCrew crew{4, seed % 2 ? 0 : 50'000, seed % 3 ? 0 : 1};
   const int64_t core = 0;
   expect(penstock_run_chain(&chain, stages, &crew, &core) == PENSTOCK_DONE, "memory");
   std::vector<PenstockRegion> regions(kSamples);
   expect(penstock_read_regions(&chain, stages, regions.data()) == PENSTOCK_DONE, "memory");
   for (int64_t n = 0; n < kSamples; ++n) {
-    // Only the region that is read exists in memory.
+    // Only the region that is read is in memory.
     const PenstockRegion &read = regions[n];
     const int64_t *anchor = read.anchor, *extents = read.extents;
     std::vector<uint8_t> pixels;
@@ -106,7 +106,7 @@ void run_chains(int64_t seed) {
   }
 }
 
-// A driver that copies synchronously, and whose events are complete as soon as they are recorded.
+// A stand-in for the CUDA driver that copies synchronously, and whose events are complete as soon as they are recorded.
 int32_t succeed(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t) { return 0; }
 
 int32_t fail(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t) { return 700; }
@@ -116,7 +116,7 @@ int32_t copy(int64_t target, int64_t source, int64_t size, int64_t, int64_t, int
   return 0;
 }
 
-// Copies blocks of many sizes to a device and back, by several threads through little staging memory.
+// Copies blocks of many sizes to a device and back, with several threads and little staging memory.
 void transfer(int64_t seed) {
   constexpr int64_t kBlocks = 30, kSlots = 3, kSlotBytes = 256;
   std::vector<std::vector<uint8_t>> blocks, returned;
@@ -156,7 +156,7 @@ void share_work(PenstockThreads *threads) {
   }
 }
 
-// Reads headers of files that are damaged anywhere: each lies in separate memory, so that no byte beyond it is read.
+// Reads the headers of files that are damaged anywhere. Each file is in a separate allocation, so that sanitizers detect reads beyond it.
 void read_headers(int64_t seed) {
   const std::vector<uint8_t> exif{0xFF, 0xE1, 0, 34, 'E', 'x', 'i', 'f', 0, 0, 'I', 'I', 42, 0, 8, 0, 0, 0,
                                   1,    0,    0x12, 1,  3,   0,   1,   0,   0, 0, 6,   0,   0,  0, 0, 0, 0, 0};
@@ -228,7 +228,7 @@ int32_t add_to_record(void **, void **, const void *record, void *scratch) {
   return 0;
 }
 
-// Calls a kernel for many records, on several threads or once it has proved worth waking them.
+// Calls a kernel for many records; threads are woken at once, or only if there is enough work.
 void compute_records(int64_t seed) {
   constexpr int64_t kRecords = 300;
   std::vector<int64_t> sums(kRecords, 0);
@@ -240,7 +240,7 @@ void compute_records(int64_t seed) {
   for (const int64_t sum : sums) expect(sum == 4950, "a record");
 }
 
-// Decodes images, some of which only the second decoder takes, and some neither.
+// Decodes images, some of which only the second decoder accepts, and some neither.
 void decode_images(const PenstockCodec *codec) {
   const PenstockCodecBackend first{1, 1.0, 1}, second{2, 1.0, 1};
   for (const char *options : {"none", "memory"}) {
@@ -280,7 +280,7 @@ int32_t launch(int64_t function, int64_t blocks, int64_t, int64_t, int64_t threa
   return 0;
 }
 
-// Launches a kernel for samples of which some have blocks.
+// Launches a kernel for samples of which only some have blocks.
 void list_launches() {
   int64_t launched = 0, blocks[6] = {0, 0, 1, 2, 3, 0};
   const PenstockGpuArgument argument{50, 4};
@@ -298,7 +298,7 @@ void list_launches() {
 
 int main(int count, char **arguments) {
   expect(count == 2, "one argument");
-  // They are never freed, and so have to be found by the sanitizer at the end.
+  // These objects are never freed. Static pointers refer to them, so that the sanitizer does not report them as leaks.
   static PenstockCodecLibrary *library = penstock_codec_load(arguments[1]);
   expect(library != nullptr && penstock_codec_version(library) == 903, "the library");
   expect(penstock_codec_load("/nowhere") == nullptr, "no library");

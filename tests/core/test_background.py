@@ -15,13 +15,13 @@ from penstock.core.threads import BackgroundThreads, Job
 from penstock.kernels.cpu.memory import call
 from penstock.kernels.cpu.options import cfunc
 
-# Sleep while waiting, so that a wait that a failed test never ends does not take up a processor.
+# Threads sleep while they wait, so that they do not occupy a processor if a failed test never ends their wait.
 _SLEEP = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
 
 
 @cfunc("int64", "int32")
 def note(place: Any) -> Any:
-    """Store the next number at the job's address, and count."""
+    """Increment the counter to whose address the word at ``place`` refers, and store the new value in the next word."""
     counter = word_at(place)
     set_word(counter, word_at(counter) + 1)
     set_word(place + 8, word_at(counter))
@@ -30,7 +30,7 @@ def note(place: Any) -> Any:
 
 @cfunc("int64", "int32")
 def spin(place: Any) -> Any:
-    """Run until somebody writes to the array."""
+    """Run until the test writes to the word at ``place``."""
     while word_at(place) == 0:
         set_int(place + 8, word_at(place + 8) + 1)
         call(_SLEEP, (1000,))

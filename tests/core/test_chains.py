@@ -1,4 +1,4 @@
-"""Chains run by the core equal numpy's results, in one piece or in strips, on any number of threads."""
+"""Chains of the compiled core give NumPy's results, in one piece or in strips, on any number of threads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def addresses(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def run(arrays: list[np.ndarray], stages: list[StageRecords], dtype: np.dtype, threads: int = 1) -> list[np.ndarray]:
-    """Return the outputs of a chain for contiguous arrays of one type and rank; memory that is not written to is 99."""
+    """Return the outputs of a chain for contiguous arrays of one type and rank; bytes that the chain does not write are 99."""
     outputs = [np.full(shape, 99, dtype) for shape in stages[-1].shapes.tolist()]
     shapes = np.array([array.shape for array in arrays], np.int64)
     run_chain(addresses(arrays), shapes, arrays[0].itemsize, stages, addresses(outputs), threads)
@@ -59,7 +59,7 @@ def scaling(shapes: list[tuple[int, ...]], factors: list[float], source: np.dtyp
 def placed(
     array: np.ndarray, anchor: tuple[int, ...], shape: tuple[int, ...], mirrored: tuple[bool, ...], fill: np.ndarray
 ) -> np.ndarray:
-    """Return a placement's result, element by element; ``fill`` broadcasts to the output."""
+    """Return a placement's result, computed element by element; ``fill`` is broadcast to the output."""
     output = np.array(np.broadcast_to(fill, shape))
     for place in product(*map(range, shape)):
         turned = [extent - 1 - p if m else p for p, extent, m in zip(place, shape, mirrored)]
@@ -153,9 +153,9 @@ def test_a_forked_process_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch
 
 
 def test_lack_of_memory_between_stages_is_an_error() -> None:
-    # More than a process can address, as some systems promise more memory than they have.
+    # This is more memory than a process can address: some systems grant more than they have, but not this.
     array, long = np.zeros((1, 1), np.uint8), (1, 1 << 52)
-    # The pixels of this image are computed together, so all of the input is computed.
+    # With a group of two, the pixels of this image are computed together, so the whole input has to be in memory.
     whole = replace(scaling([long], [1.0], BYTE, BYTE), group=2)
     between = np.lib.stride_tricks.as_strided(array, long, (0, 0))
     stages = [
@@ -184,14 +184,14 @@ def test_threads_are_bound_to_cores_where_that_is_asked_for(monkeypatch: pytest.
     outputs = [np.empty((64, 64, 3), np.float32) for _ in arrays]
 
     def bound() -> set[tuple[int, ...]]:
-        """Return the cores of the threads of the pool that are bound."""
+        """Return the sets of cores to which threads of this process are bound; threads that are not bound are left out."""
         masks = {tuple(sorted(os.sched_getaffinity(int(task)))) for task in os.listdir("/proc/self/task")}
         return masks - {tuple(allowed)}
 
     for cores, wanted in ((allowed[:1], {(allowed[0],)}), ([10**6], set[tuple[int, ...]]()), (None, set())):
         for _ in range(50):
             run_chain(addresses(arrays), shapes, 1, [stage], addresses(outputs), 3, cores)
-        # A thread that found no work is bound as before.
+        # A thread that found no work may still be bound as before.
         assert bound() <= wanted | {(allowed[0],)}
     assert sorted(os.sched_getaffinity(0)) == allowed
     for output, array in zip(outputs, arrays):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 BACKEND = Path(__file__).parents[2] / "backend"
-# A chain over many images, in a separate process, whose threads can be counted.
+# Runs a chain over many images in a separate process, so that its threads can be counted.
 PROGRAM = """
 import os
 import resource
@@ -40,7 +40,7 @@ def run(cores=None):
 
 
 def started(what: str, worth_waking_ns: int, side: int) -> list[int]:
-    """Run the program; return the numbers of additional threads that it prints."""
+    """Run the program followed by ``what``; return the numbers of additional threads that it prints."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM + what, str(worth_waking_ns), str(side)],
         capture_output=True,
@@ -57,7 +57,7 @@ def test_others_are_woken_only_for_what_takes_long() -> None:
     few, many = 1, min(4, len(os.sched_getaffinity(0))) - 1
     assert started("run()", 10**9, 8) == [0]
     assert started("run()", 0, 8) == [many]
-    # A sample of this many bytes takes long, whatever the estimate of the time.
+    # Samples of this size count as long work, even if the time per sample is short.
     assert started("run()", 10**9, 256)[0] >= few
 
 
@@ -66,7 +66,7 @@ def test_on_one_core_the_calling_thread_does_all() -> None:
 
 
 def test_threads_that_the_system_refuses_are_not_needed() -> None:
-    # A stack of one more thread does not fit.
+    # With this limit, there is no room for the stack of another thread.
     refused = """
 pages = int(open("/proc/self/statm").read().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (4 << 20),) * 2)

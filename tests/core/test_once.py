@@ -1,4 +1,4 @@
-"""Objects that exist once, even if several threads request them at the same time."""
+"""Objects that exist only once, even if several threads request them at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The core works under the sanitizers of the compiler, used from many threads at once."""
+"""The core works with the compiler's sanitizers while many threads use it at the same time."""
 
 from __future__ import annotations
 

@@ -19,20 +19,20 @@ from penstock.core.threads import CALL_WORDS, NO_CALLS, BackgroundThreads, Share
 from penstock.kernels.cpu.memory import call
 from penstock.kernels.cpu.options import cfunc
 
-# Sleep while waiting, so that a wait that a failed test never ends does not take up a processor.
+# Threads sleep while they wait, so that they do not occupy a processor if a failed test never ends their wait.
 _SLEEP = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
 
 
 @cfunc("int64, int64", "int32")
 def note(numbers: Any, place: Any) -> Any:
-    """Add one to a number."""
+    """Increment the number at index ``place``."""
     counted_at(numbers + 8 * place)
     return 0
 
 
 @cfunc("int64, int64", "int32")
 def hold(numbers: Any, place: Any) -> Any:
-    """Wait until somebody writes to the last number but one."""
+    """Wait until the test writes to number 8, counting in number 9 meanwhile; then increment the number at index ``place``."""
     while word_at(numbers + 8 * 8) == 0:
         counted_at(numbers + 8 * 9)
         call(_SLEEP, (1000,))
@@ -42,7 +42,7 @@ def hold(numbers: Any, place: Any) -> Any:
 
 @cfunc("int64, int64, int64", "int32")
 def add_up(numbers: Any, count: Any, result: Any) -> Any:
-    """Return the sum of numbers, which it returns, too."""
+    """Write the sum of numbers to ``result``, and return it, too."""
     total = 0
     for place in range(count):
         total += word_at(numbers + 8 * place)
@@ -70,7 +70,7 @@ def test_shares_are_done_once_and_before_the_calls(threads: BackgroundThreads | 
         count = round_ % 40 + 1
         numbers, result = np.zeros(count, np.int64), np.zeros(1, np.int64)
         work = SharedWork(note.address, numbers.ctypes.data, count, numbers, threads)
-        # The call returns a sum, which is not 0.
+        # The call returns a sum that is not 0, so it counts as failed, and `wait` returns the sum.
         work.follow(calls((add_up.address, numbers.ctypes.data, count, result.ctypes.data)), result)
         assert work.wait() == count
         assert result[0] == count
@@ -120,7 +120,7 @@ def test_several_may_wait() -> None:
 
 
 class Kept:
-    """Something to keep alive."""
+    """An object to keep alive."""
 
 
 def test_what_work_needs_is_kept_as_long_as_it_is_needed() -> None:
