@@ -1,4 +1,4 @@
-"""Makes the benchmarks importable, as they are scripts, not a package."""
+"""Make the benchmarks importable: they are scripts, not a package."""
 
 import sys
 from pathlib import Path

@@ -2,10 +2,10 @@
 
     python tests/benchmarks/cores.py [--cores 1 4 16] [--only Rand] [--rounds 3] [--json FILE]
 
-For each number of cores, a process is bound to them and has as many threads; the processes take turns, and a figure is the median of
-the rounds. Next to each figure is its ratio to linear scaling, that is, to the figure of one core times the number of cores. The last
-column is for as many processes with one thread each, which shows how far memory, clocks and shared cores let the machine scale.
-Photographs differ in size, and each batch draws others, so that no batch repeats an earlier one.
+For each number of cores, a process is bound to these cores and has one thread for each; the processes take turns, and a figure is the
+median of the rounds. Next to each figure is its ratio to linear scaling, that is, to the figure of one core times the number of cores.
+The last column is for one process per core, each with one thread: it shows how far memory, clock rates and shared cores let the machine
+scale. Photographs differ in size, and each batch is another random selection, so that no batch repeats an earlier one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MEAN, STD = [123.7, 116.3, 103.5], [58.4, 57.1, 57.4]
 
 
 def recipes() -> dict[str, Callable[[], Any]]:
-    """Return the pipelines by name, from encoded photographs named ``data``."""
+    """Return pipelines by name; their input is encoded photographs, from an external source named ``data``."""
     from penstock import fn, types
     from penstock.auto_aug import rand_augment
 
@@ -110,7 +110,7 @@ def _next(pipeline: Any, feed: Callable[[], None]) -> None:
 
 
 def measured(name: str, cores: Sequence[int], seconds: float, processes: int = 1) -> float:
-    """Return the images per second of one process on these cores, or of one process on each of them, all at the same time."""
+    """Return the images per second of one process on these cores; or of several processes, one on each core, at the same time."""
     shares = [cores] if processes == 1 else [[core] for core in cores]
     running = [
         subprocess.Popen(

@@ -1,9 +1,9 @@
-"""Dynamic mode compared with pipelines of the same operators, interleaved in one process.
+"""Dynamic mode compared with pipelines of the same operators, in alternating rounds in one process.
 
     python tests/benchmarks/dynamic.py [--json FILE]
 
-Twenty small operators on a batch of 32: called one by one, compared with a pipeline that computes each batch on request; and in a
-captured loop, compared with a pipeline that prefetches. And one resize of a 1080p image, compared with its kernel alone. A figure is
+Twenty small operators on a batch of 32 are called one by one, compared with a pipeline that computes each batch on request; and in a
+captured loop, compared with a pipeline that prefetches. One resize of a 1080p image is compared with its kernel alone. A figure is
 the processor time of all threads for one step, the median of the rounds. Everything runs with one thread.
 """
 
@@ -27,7 +27,7 @@ BATCH = 32
 
 
 def twenty(face: Any, images: Any) -> Any:
-    """Return twenty small operators, of `fn` or of dynamic mode."""
+    """Apply twenty small operators of ``face``, which is `fn` or dynamic mode, to images; return the result."""
     flipped = face.flip(images, horizontal=1)
     padded = face.pad(face.crop(flipped, crop=(7, 7)), axes=[0], shape=[9])
     window = face.slice(padded, start=[1, 1], shape=[6, 6], axes=[0, 1])
@@ -52,7 +52,7 @@ def pipeline(data: TensorListCPU, work: Any, **settings: Any) -> Pipeline:
 
 
 def steps(rounds: int, seconds: float) -> dict[str, float]:
-    """Return milliseconds for a step of twenty operators."""
+    """Return the milliseconds for a step of twenty operators, by candidate."""
     rng = np.random.default_rng(0)
     data = TensorListCPU.of_samples([rng.integers(0, 255, (8, 8, 3), np.uint8) for _ in range(BATCH)], "HWC")
     batch = dynamic.as_batch(data)
@@ -69,7 +69,7 @@ def steps(rounds: int, seconds: float) -> dict[str, float]:
 
 
 def resize(rounds: int) -> dict[str, float]:
-    """Return the milliseconds for one resize of a 1080p image, and those spent in its kernel."""
+    """Return the milliseconds for one resize of a 1080p image, and for its kernel alone."""
     image = dynamic.as_tensor(np.random.default_rng(0).integers(0, 255, (1080, 1920, 3), np.uint8), layout="HWC")
     kind = operator_class("Resize")
     compute, inside = kind.compute, [0.0]

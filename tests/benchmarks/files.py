@@ -1,12 +1,12 @@
-"""Decoding of files on the CPU: in Penstock, in DALI, and by libraries that programs call directly.
+"""Decoding of files on the CPU: with Penstock, with DALI, and with libraries that programs call directly.
 
     python tests/benchmarks/files.py [--images FOLDER] [--filter NAME] [--json FILE]
 
-Needs DALI, OpenCV, Pillow, simplejpeg, PyAV and soundfile in the same environment; torchvision is measured if it is there. A figure is
+Needs DALI, OpenCV, Pillow, simplejpeg, PyAV and soundfile in the same environment; torchvision is measured if it is installed. A figure is
 milliseconds of processor time for one file, on one thread: the median of interleaved rounds. Each run decodes other files, of other
-sizes, than the run before; there are 16 in all, or 8 of formats that take long to write, cut from photographs. Recordings are tones and
-noise of 1 to 10 s. Pipelines consist of a decoder only, which gets the files' bytes. The libraries get the same bytes, and return
-arrays in RGB, or of float32.
+sizes, than the run before it; images are cut from photographs. There are 16 files of each format, or 8 if they take long to write.
+Recordings are tones and noise of 1 to 10 s. Pipelines consist of a decoder only, which gets the files' bytes. The libraries get the same
+bytes, and return arrays of RGB pixels, or of float32 samples.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FILES, BATCH = 16, 4
 _LARGE_BATCH = 64
 # The batch size and the number of files, for formats that take long to write.
 _SLOW = 2, 8
-# With OpenCV, which cannot choose a scale by itself, files of at least this many bytes are decoded at 1/8, others at 1/2.
+# OpenCV cannot choose a scale by itself: it decodes files of at least this many bytes at 1/8 of their size, smaller ones at 1/2.
 _LARGE_JPEG = 1 << 20
 RATE = 16_000
 _FRAMES, _SIDE = 64, 224
@@ -52,13 +52,13 @@ Decode = Callable[[np.ndarray], Any]
 
 @dataclass
 class Row:
-    """One row.
+    """One row of the table.
 
     Attributes:
         name: the row's name.
-        make: makes a file, by its number.
+        make: a function that makes a file, by its number.
         work: a function from a module and the encoded files to the output.
-        peers: libraries that decode one file.
+        peers: other libraries' functions that decode one file, by library.
         batch: the number of files in each run.
         count: the number of files.
         reason: what limits Penstock; shown in the table if it is not well ahead of all peers.
@@ -122,7 +122,7 @@ def _resized(module: Any, files: Any) -> Any:
 
 
 def _reduced(module: Any, files: Any) -> Any:
-    # DALI's decoder has no such argument, and decodes at full size.
+    # DALI's decoder has no argument `scale`, and decodes at full size.
     scale = {"scale": "fast"} if module is MODULES["Penstock"] else {}
     return module.fn.resize(module.fn.decoders.image(files, **scale), size=(_SIDE, _SIDE), antialias=True)
 
@@ -258,12 +258,12 @@ def _seen(module: Any, files: Any) -> Any:
 
 
 def _seen_by_swscale(module: Any, files: Any) -> Any:
-    # DALI has no such argument, and no decoder for H.264 on the CPU.
+    # DALI's decoder has no argument `size`, and does not decode H.264 on the CPU.
     return module.fn.decoders.video(files, sequence_length=_FRAMES, size=(_SIDE, _SIDE), interpolation="area")
 
 
 def _frames_by_av(interpolation: str) -> Decode:
-    """Return a function that decodes with PyAV at its best: on one thread, with conversion tables that all frames share."""
+    """Return a function that decodes with PyAV in the fastest way: on one thread, with conversion tables that all frames share."""
 
     def decode(file: np.ndarray) -> Any:
         reformatter = av.video.reformatter.VideoReformatter()
@@ -333,7 +333,7 @@ def video_rows() -> list[Row]:
 
 
 def _batches(files: Sequence[np.ndarray], size: int) -> Callable[[], list[np.ndarray]]:
-    """Return a function that returns other files in each call; once all have been used, in another order."""
+    """Return a function that returns the next ``size`` files in each call; once all have been used, it continues in another order."""
     order = itertools.cycle(np.random.default_rng(0).permutation(len(files)).tolist() + list(range(len(files))))
     return lambda: [files[next(order)] for _ in range(size)]
 

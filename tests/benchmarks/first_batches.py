@@ -1,10 +1,10 @@
-"""How long new processes wait for their first batch, and for the slowest of the next ones.
+"""How long new processes wait for their first batch, and for the slowest one of the next batches.
 
     python tests/benchmarks/first_batches.py [NAME ...] [--batches N] [--gpu]
 
 Each pipeline runs in a separate process, with an empty HOME and cache. The time of the first batch includes the import of penstock. If
-there is a library of compiled kernels, nothing is compiled, and numba is not imported. On a GPU, where A to E run, the time of the first
-batch includes creating CUDA's context and copying the outputs to the host.
+there is a library of compiled kernels, nothing is compiled, and numba is not imported. With --gpu, pipelines A to E run on a GPU, and the
+time of the first batch includes creating CUDA's context and copying the outputs to the host.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ NAMES = ("A", "B", "C", "D", "E", "digits", "imagenet", "detection", *PRESETS)
 
 
 def measured(name: str, batches: int, gpu: bool) -> dict[str, Any]:
-    """Return how long this process, which has just started, waits for batches."""
+    """Return the times for which this process, which has just started, waits for batches."""
     begin = time.perf_counter()
     import penstock.fn
 

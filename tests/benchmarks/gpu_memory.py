@@ -2,7 +2,7 @@
 
     python tests/benchmarks/gpu_memory.py [--batch 128] [--json FILE]
 
-A figure is the memory that the device reports as in use while the process is idle after its runs, including the CUDA context,
+A figure is the memory that the device reports as in use while the process is idle after its runs. It includes the CUDA context,
 the libraries' code and memory pools.
 """
 
@@ -40,7 +40,7 @@ def taken() -> int:
 
 
 def held(name: str, batch: int, folder: Path) -> float:
-    """Return the memory that a process running pipeline A holds, in MiB."""
+    """Return the GPU memory that a process holds after running pipeline A, in MiB."""
     before = taken()
     command = [sys.executable, "-c", CHILD, name, str(batch), str(folder)]
     with subprocess.Popen(

@@ -1,9 +1,9 @@
-"""How pipelines' time and memory grow with batch size, image size, threads and length; draws a chart.
+"""How the time and memory of pipelines grow with batch size, image size, threads and number of operators; draws a chart.
 
     python tests/benchmarks/growth.py --picture growth.svg [--json FILE]
 
 Needs DALI in the same environment (`make bench` makes one), for its lines in the chart. Time is wall time per image, the median of
-several interleaved rounds. Memory is what a process, one for each value, holds beyond what it held before it made the pipeline.
+several interleaved rounds. Memory is measured in a separate process for each value, as the growth since before the pipeline was made.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Point = tuple[list[np.ndarray], Work, int]
 
 
 def image(megapixels: float) -> np.ndarray:
-    """Return pixels of an image of aspect ratio 4:3."""
+    """Return the pixels of an image with the aspect ratio 4:3."""
     height = round((megapixels * 1e6 * 3 / 4) ** 0.5)
     return np.random.default_rng(0).integers(0, 255, (height, round(height * 4 / 3), 3), np.uint8)
 
@@ -78,7 +78,7 @@ def resident_mebibytes() -> float:
 
 
 def held_mebibytes(name: str, series: str, value: float) -> float:
-    """Return the memory that a pipeline running in a separate process holds, in MiB, without libraries and input."""
+    """Return the memory that a pipeline holds in a separate process, in MiB, not counting libraries and the input."""
     command = [sys.executable, "-c", CHILD, name, series, str(value)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent)
     return float(done.stdout.split()[-1])

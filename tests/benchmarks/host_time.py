@@ -1,9 +1,10 @@
-"""The time that Python takes for a batch on a GPU, measured without a GPU: memory consists of addresses, and calls do nothing.
+"""The host's time for a batch on a GPU, measured without a GPU: GPU memory is addresses without contents, and calls of the driver do
+nothing.
 
     PYTHONPATH=backend .venv-conformance/bin/python tests/benchmarks/host_time.py [--filter A] [--json FILE]
 
 One thread does all work on the host, so the time of compiled code is counted, too, except for copying files and their coded data. If
-several pipelines share a process, or a consumer computes in Python, this time limits all of them.
+several pipelines share a process, or a consumer computes in Python, this time limits the throughput of all of them.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _FIRST, _ALIGNMENT = 1 << 40, 512
 
 
 class Memory:
-    """GPU memory that consists of an address, which is reused later, as in a pool."""
+    """GPU memory that consists of an address only. Addresses are reused, as in a memory pool."""
 
     _free: ClassVar[defaultdict[int, list[int]]] = defaultdict(list)
     _end = _FIRST
@@ -64,7 +65,7 @@ class Memory:
 
 
 class Array:
-    """The part of a CuPy array that Penstock uses, without its elements."""
+    """An array without elements, with the attributes of CuPy's arrays that Penstock uses."""
 
     device = SimpleNamespace(id=0)
     flags = SimpleNamespace(c_contiguous=True)
@@ -82,13 +83,13 @@ class Array:
 
 @cfunc(numbers.int32(*[numbers.uint64] * 11))
 def _told(_a: int, _b: int, _c: int, _d: int, _e: int, _f: int, _g: int, _h: int, _i: int, _j: int, _k: int) -> int:
-    """Do nothing, as a function of the driver, and return success."""
+    """Stand in for a function of the driver: do nothing, and return success."""
     return 0
 
 
 @cfunc(numbers.int32(numbers.int64, numbers.int64))
 def _gathered(_gathering: int, _share: int) -> int:
-    """Gather nothing."""
+    """Stand in for `gather_share`: copy nothing, and return success."""
     return 0
 
 
@@ -111,7 +112,7 @@ def _module(made: ModuleType) -> Any:
 
 @contextmanager
 def without_gpu() -> Iterator[None]:
-    """Inside the context, run pipelines on a GPU that does nothing and pretends to decode all images."""
+    """Within the context, pipelines run on a stand-in for a GPU that does nothing and pretends to decode all images."""
     wait, make = jpeg_gpu.JpegBatch.wait, emulation._module
 
     def decoded(self: jpeg_gpu.JpegBatch) -> list[bool]:
@@ -133,7 +134,7 @@ def without_gpu() -> Iterator[None]:
 
 
 def rows(folder: Path) -> list[Pipeline]:
-    """Return the pipelines that spend most time in Python."""
+    """Return the pipelines that spend the most time in Python."""
     big = photographs(folder, BATCH)
     pixels: list[Any] = [Array(IMAGE, np.uint8) for _ in range(BATCH)]
     return [
@@ -163,11 +164,11 @@ def running(row: Pipeline) -> Callable[[], None]:
 
 
 def best_of(run: Callable[[], None], seconds: float) -> float:
-    """Return the shortest time of many that this thread takes for a batch, in microseconds."""
+    """Return the shortest time, among many runs, that this thread takes for a batch, in microseconds."""
     for _ in range(WARM_UP):
         run()
     best, end = math.inf, time.monotonic() + seconds
-    # Copies are left out: the target already has the files of an earlier batch.
+    # Copies are skipped: the target already contains the files of an earlier batch.
     with patch.object(blocks, "_copy", lambda *_: None):
         while time.monotonic() < end:
             began = time.thread_time()

@@ -2,7 +2,7 @@
 
     python tests/benchmarks/loops.py [--json FILE]
 
-Needs DALI in the same environment (`make bench` makes one). A figure is time, in milliseconds, for one build or one run, the
+Needs DALI in the same environment (`make bench` makes one). A figure is the time, in milliseconds, of one build or one run: the
 median of interleaved rounds. Sources run two batches ahead of the consumer, as in a training loop.
 """
 
@@ -29,12 +29,12 @@ SMALL, LARGE = (32, 32, 3), (1080, 1920, 3)
 
 @dataclass
 class Loop:
-    """One row.
+    """One row of the table.
 
     Attributes:
         name: the row's name.
-        make: a function that takes a module and returns what is run repeatedly.
-        samples: the number of samples in each run; 0: it does not run batches.
+        make: a function that takes a module and returns the function to run repeatedly.
+        samples: the number of samples in each run; 0: the row does not run batches.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Loop:
 
 
 def building(module: Any) -> Callable[[], Any]:
-    """Define and build a pipeline of many operators."""
+    """Return a function that defines and builds a pipeline of many operators."""
 
     @module.pipeline_def(batch_size=1, num_threads=1, device_id=None)
     def define() -> Any:
@@ -67,7 +67,7 @@ def empty(module: Any) -> Callable[[], Any]:
 
 
 def per_sample(shape: tuple[int, ...], parallel: bool) -> Callable[[Any], Callable[[], Any]]:
-    """Return a row's ``make``, for a source that returns one sample at a time, in this process or in workers."""
+    """Return the ``make`` of a row whose source returns one sample at a time, in this process or in worker processes."""
     made = np.random.default_rng(0).integers(0, 255, (BATCH, *shape), np.uint8)
 
     def source(info: Any) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Cases to measure for each public operator: its inputs, its call, and the same work in other libraries.
 
 An operator without declared cases gets the call that the documentation shows, on inputs made from its schema, so a new
-operator is in the table automatically. Neither DALI nor a peer is imported before it is called.
+operator appears in the table automatically. DALI and the other libraries are not imported before they are called.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from penstock.schema.examples import Call, shown_calls, why_unswept
 Work = Callable[..., Any]
 """A function from a module (Penstock's or DALI's) and the inputs to the outputs."""
 Inputs = list[list[np.ndarray]]
-"""A batch: the samples of each input."""
+"""A batch: a list of samples for each input."""
 Peer = Callable[["Libraries"], Callable[..., Any]]
-"""Makes a function that does the same work for one sample in another library."""
+"""A function that returns, for another library, a function that does the same work for one sample."""
 
 BATCH = 8
 RATE = 16000
@@ -36,7 +36,7 @@ MEAN, STD = [123.7, 116.3, 103.5], [58.4, 57.1, 57.4]
 TURN = [0.9, -0.2, 30.0, 0.2, 0.9, -10.0]
 BOX = np.full((5, 5), 0.04, np.float32)
 UNEVEN = np.random.default_rng(0).dirichlet(np.ones(25)).reshape(5, 5).astype(np.float32)
-# Libraries whose functions take tensors; for them, channels become the first dimension of images, without a copy.
+# Libraries whose functions take tensors; for these, channels become the first dimension of images, without a copy.
 TENSOR_LIBRARIES = ("torch", "torchvision", "torchaudio")
 _MODULES = {
     "A": "albumentations",
@@ -59,7 +59,7 @@ _MODULES = {
 
 
 class Libraries:
-    """Other libraries by short names, each imported when it is first needed."""
+    """Other libraries, as attributes with short names; each is imported when it is first needed."""
 
     def __getattr__(self, name: str) -> Any:
         if _MODULES.get(name, name).startswith("torchvision"):
@@ -71,10 +71,10 @@ class Libraries:
 
 @dataclass(frozen=True)
 class Source:
-    """Samples for an input.
+    """A source of samples for an input.
 
     Attributes:
-        make: makes a sample, from a random generator and the sample's number.
+        make: a function that makes a sample from a random generator and the sample's number.
         layout: the layout of all samples.
     """
 
@@ -91,9 +91,9 @@ class Case:
         title: the call and its input, as text.
         sources: the sources of the inputs.
         work: the call.
-        peers: the same work in other libraries, by library.
-        dali: whether DALI's operator of this name takes these arguments.
-        conditionals: whether the pipeline branches on samples.
+        peers: functions that do the same work in other libraries, by library.
+        dali: whether DALI's operator of this name accepts these arguments.
+        conditionals: whether the pipeline has branches that depend on samples.
         reason: why the best peer is about as fast as Penstock, or faster.
     """
 
@@ -108,7 +108,7 @@ class Case:
 
 
 class Batches:
-    """Makes batches, each of new samples; all candidates get the current one.
+    """Makes batches, each of new samples; all candidates get the current batch.
 
     Attributes:
         size: the number of samples in a batch.
@@ -122,7 +122,7 @@ class Batches:
         self.inputs: Inputs = []
 
     def renewed(self) -> Inputs:
-        """Make a new batch the current one, and return it."""
+        """Make a new batch, which becomes the current one; return it."""
         numbers = range(self._made, self._made + self.size)
         self._made += self.size
         return [[source.make(self._rng, number) for number in numbers] for source in self._sources]
@@ -135,7 +135,7 @@ class Batches:
 _COPIES = "a copy, which memory bounds"
 _BATCH = "a batch takes some tens of microseconds of Python, more than a call of the peer's for each sample"
 _UNTRIED = "no attempt yet"
-# The default reasons for all rows of an operator.
+# The reasons for rows that have none themselves, by operator.
 _REASONS = {
     "argmax": "columns are compared side by side; NumPy and PyTorch compare them one after the other",
     "audio_resample": "the window is DALI's, value by value: 32 products a sample; ratios that are not simple take three times as long",
@@ -213,7 +213,7 @@ def _cases() -> Iterator[Case]:
 
 
 def why_unmeasured(schema: Schema) -> str:
-    """Return why an operator without declared cases has no row; empty if it has one."""
+    """Return the reason why an operator without declared cases has no row; empty if it has one."""
     if "cpu" not in schema.devices:
         return "it runs on GPUs alone"
     if schema.touches_files:
@@ -235,7 +235,7 @@ def unmeasured() -> dict[str, str]:
 
 @cache
 def _canvas() -> np.ndarray:
-    """Return smooth colours with some noise, from which pictures are cut."""
+    """Return an image of smooth colours with some noise, from which pictures are cut."""
     rng = np.random.default_rng(0)
     size = 2400
     places = np.arange(size, dtype=np.float32)[:, None] / 37
@@ -245,7 +245,7 @@ def _canvas() -> np.ndarray:
 
 
 def _about(rng: np.random.Generator, size: int) -> int:
-    """Return a random even number that differs from a size by at most an eighth."""
+    """Return a random even number that differs from ``size`` by at most an eighth of it."""
     return int(rng.integers(size - size // 8, size + size // 8 + 1)) // 2 * 2
 
 
@@ -504,7 +504,7 @@ def _sizes() -> Iterator[Case]:
 
 
 def _augmented(transform: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a transform of albumentations as a function of an image."""
+    """Return a function that applies a transform of albumentations to an image."""
     return lambda x: transform(image=x)["image"]
 
 
@@ -1494,7 +1494,7 @@ def _answers() -> Iterator[Case]:
 
 
 def _pipelines() -> Iterator[Case]:
-    """Yield cases of several operators in a row, as in augmentation pipelines."""
+    """Yield cases in which several operators follow each other, as in augmentation pipelines."""
 
     def letterboxed(lib: Libraries, x: np.ndarray) -> np.ndarray:
         scale = min(640 / x.shape[0], 640 / x.shape[1])
@@ -1621,7 +1621,7 @@ def _generated(schema: Schema) -> Case:
 
 
 def _work_of(schema: Schema, call: Call) -> Work:
-    """Return the work of a call, for either module."""
+    """Return a function that makes a call with Penstock's module or DALI's."""
 
     def work(module: Any, *inputs: Any) -> Any:
         given = {name: _of_module(module, value) for name, value in call.arguments.items()}
@@ -1634,7 +1634,7 @@ def _work_of(schema: Schema, call: Call) -> Work:
 
 
 def _of_module(module: Any, value: object) -> Any:
-    """Return an argument with the module's enumerations instead of Penstock's."""
+    """Return an argument with members of Penstock's enumerations replaced by those of ``module``."""
     if isinstance(value, enum.IntEnum):
         return getattr(module.types, type(value).__name__)(int(value))
     if isinstance(value, list):

@@ -1,12 +1,12 @@
-"""Each public operator compared with its best peer: one or more rows for each, with samples of new sizes in every batch.
+"""Each public operator compared with its fastest peer: one or more rows per operator, with samples of new sizes in every batch.
 
     make bench-operators [ARGS="--filter resize"]
     OMP_NUM_THREADS=1 PYTHONPATH=backend:tests/parity python tests/benchmarks/operators.py [--gpu] [--filter resize] [--json FILE]
 
-Needs DALI in the same environment, and measures those of the other libraries that are installed. On the CPU, a figure is the
-processor time of one thread for a sample: the median of rounds, in which the candidates, in random order, run the same three
-batches, the first of which does not count. Making batches, and converting them to what a library takes (tensors, PIL's images), is
-not measured. On a GPU (with two batches in flight, and the inputs on the GPU) a figure is time, and DALI is the only peer.
+Needs DALI in the same environment, and measures the other libraries that are installed. On the CPU, a figure is the
+processor time of one thread for a sample, the median of the rounds. In a round, the candidates run the same three batches, one candidate
+after the other in random order; the first batch does not count. Making batches, and converting them to what a library takes (tensors,
+PIL images), is not measured. On a GPU, a figure is wall time, with two batches in flight and the inputs on the GPU; DALI is the only peer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from turns import gpu_ms, headline, in_turns, keep, merge, surroundings
 import penstock
 
 SELF, DALI = "Penstock", "DALI"
-# The first batch of a turn does not count: it brings back to the caches what other candidates have displaced.
+# The first batch of a turn does not count: it brings data back to the caches that other candidates have displaced.
 BATCHES_PER_TURN = 3
 LIBRARIES = Libraries()
 
@@ -95,7 +95,7 @@ def measured(case: Case, options: argparse.Namespace) -> tuple[dict[str, float],
         except Exception as error:
             if name == SELF:
                 raise
-            # Results say nothing of where the packages are.
+            # Paths of packages on this machine are removed, because results are published.
             refused[name] = re.sub(r"/\S*/site-packages/", "", " ".join(str(error).split()))[-150:]
             continue
         candidates[name] = made
@@ -177,7 +177,7 @@ def main() -> None:
 
 
 def row_name(row: dict[str, Any]) -> tuple[str, str]:
-    """Return what a row measures: the operator, and its input."""
+    """Return the name of what a row measures: the operator, and its input."""
     return row["operator"], row["input"]
 
 

@@ -1,4 +1,4 @@
-"""The loaders of WebDataset and LitData, if they are installed, for the same samples that `readers.py` reads."""
+"""The loaders of WebDataset and LitData, if these are installed, for the samples that `readers.py` reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 from turns import Run
 
-# Makes a loader of a folder's samples, from the folder, the kind of contents, and the batch size.
+# A function that makes a loader of samples, from their folder, the kind of their contents, and the batch size.
 Loader = Callable[[str, str, int], Run]
 
 
@@ -47,7 +47,7 @@ def _litdata(folder: str, kind: str, batch: int) -> Run:
     chunks = f"{folder}/litdata-{kind}"
     if not Path(chunks).exists():
         files = sorted(Path(folder, kind).iterdir())
-        # The library prints its progress to both streams.
+        # The library prints its progress to stdout and stderr.
         with _silence():
             litdata.optimize(
                 _sample_of, list(enumerate(map(str, files))), output_dir=chunks, chunk_bytes="16MB", num_workers=1

@@ -36,16 +36,16 @@ CONSUMER_MS = 10
 
 @dataclass
 class Pipeline:
-    """One row: the work, and its batches.
+    """One row of the table.
 
     Attributes:
         name: the row's name.
         work: a function from ``(module, input)`` to the outputs.
         batch: the samples, in host memory.
         layout: the layout of the samples.
-        others: further candidates, by name: functions that make a function which does the same work for the whole batch.
+        others: further candidates, by name: functions that return a function which does the same work for the whole batch.
         on_gpu: whether the samples are on the GPU if the pipeline runs there.
-        consumer_ms: the milliseconds of Python work with each batch before the next is requested.
+        consumer_ms: the milliseconds for which Python computes with each batch before it requests the next one.
     """
 
     name: str
@@ -68,7 +68,7 @@ def photographs(folder: Path, count: int) -> list[np.ndarray]:
 
 
 def encoded(image: Image.Image, **options: Any) -> np.ndarray:
-    """Return the image as JPEG."""
+    """Return the image encoded as JPEG; ``options``: Pillow's."""
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=90, **options)
     return np.frombuffer(buffer.getvalue(), np.uint8)
@@ -139,7 +139,7 @@ def nothing(m: Any, data: Any) -> Any:
 
 
 def pillow(batch: Sequence[np.ndarray], threads: int) -> Callable[[], Any]:
-    """Return a typical hand-written loader: Pillow and numpy, on a pool of threads."""
+    """Return a typical hand-written loader, as a function: Pillow and NumPy, on a pool of threads."""
     pool = ThreadPoolExecutor(threads)
     mean, scale = np.array(MEAN, np.float32), 1 / np.array(STD, np.float32)
 
@@ -162,7 +162,7 @@ def turbo(batch: Sequence[np.ndarray]) -> Callable[[], Any]:
 
 
 def rows(folder: Path, threads: int, gpu: bool) -> list[Pipeline]:
-    """Return the pipelines of this kind of machine."""
+    """Return the pipelines to measure: for a GPU if ``gpu``, otherwise for a CPU."""
     rng = np.random.default_rng(0)
     count = 64 if gpu else 32
     big = photographs(folder, count)
@@ -220,7 +220,7 @@ def by_engine(batch: list[np.ndarray], threads: int) -> dict[str, Callable[[], R
 
 
 def at_best_load(batch: list[np.ndarray], threads: int) -> dict[str, Callable[[], Run]]:
-    """Return candidates with the share of each batch for the JPEG engine that is best for DALI, whose default is 0.65."""
+    """Return candidates that decode the share of each batch with the JPEG engine that is best for DALI, instead of its default, 0.65."""
 
     def maker(module: Any) -> Callable[[], Run]:
         return lambda: prepared(module, a(True, BEST_LOAD), [batch], threads, gpu=True)
@@ -229,7 +229,7 @@ def at_best_load(batch: list[np.ndarray], threads: int) -> dict[str, Callable[[]
 
 
 def with_consumer(run: Run, milliseconds: float) -> Run:
-    """Run a batch, and then compute in Python for a while."""
+    """Return a function that runs a batch, and then computes in Python for this time."""
 
     def consume() -> None:
         run()

@@ -2,12 +2,12 @@
 
     make bench-presets [ARGS="--json FILE --only qwen"]
 
-From files to tensors: JPEGs of photographs of 1280 x 853 pixels, several in a call, on one thread; and Whisper's features of 30
-seconds of sound, with torch. A figure is processor time per image, the minimum of the rounds.
+What is measured is the way from files to tensors: JPEGs of photographs of 1280 x 853 pixels, several in a call, on one thread; and
+Whisper's features of 30 seconds of sound, with torch. A figure is processor time per image, the minimum of the rounds.
 
-With --gpu, batches of 32, and wall time per image: Penstock on the GPU, and the class with torchvision in three ways, each with
-all cores: in one process, with a process for each core, whose results stay in that process, and on the GPU. PIL decodes on as many
-threads as there are cores.
+With --gpu, batches have 32 images, and figures are wall time per image: of Penstock on the GPU, and of the class with torchvision in
+three ways, each with all cores: in one process; with a process for each core, whose results stay in that process; and on the GPU. PIL
+decodes on as many threads as there are cores.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _SHAPE = (853, 1280, 3)
 
 
 def photographs(folder: Path | None, count: int) -> list[bytes]:
-    """Return files of images 1280 pixels wide, from a folder, repeated if necessary; or generated ones, smooth with some
-    noise, whose files are as large as those of photographs.
+    """Return files of images that are 1280 pixels wide: from a folder, repeated if necessary; or generated, smooth with so much noise that
+    the files are as large as those of photographs.
     """
     found = []
     for path in sorted(folder.rglob("*.jpg")) if folder else ():
@@ -74,7 +74,7 @@ def _made_up() -> list[bytes]:
 
 
 def candidates(name: str, files: list[bytes]) -> dict[str, Run]:
-    """Return Penstock's processor, and those of transformers with each of their libraries."""
+    """Return functions that process the files, by candidate: Penstock, and transformers with each of the libraries that it supports."""
     configuration = CONFIGURATIONS[name]
     pipeline = preset(configuration, batch_size=COUNT)
     arrays = [np.frombuffer(file, np.uint8) for file in files]
@@ -107,7 +107,9 @@ def _decoded(file: bytes) -> Image.Image:
 
 
 def candidates_on_gpu(name: str, files: list[bytes], processes: Pool) -> dict[str, Run]:
-    """Return Penstock on the GPU, which decodes a batch while it computes the one before, and transformers in three ways."""
+    """Return functions that process the files, by candidate: Penstock on the GPU, which decodes a batch while it computes the previous one,
+    and transformers in three ways.
+    """
     import torch
 
     torch.set_num_threads(CORES)
@@ -141,7 +143,7 @@ def candidates_on_gpu(name: str, files: list[bytes], processes: Pool) -> dict[st
 
 
 def _process_share(given: tuple[str, Sequence[bytes]]) -> None:
-    """Process one process's share of a batch."""
+    """Process this process's share of a batch."""
     name, files = given
     _held_processor(name)([_decoded(file) for file in files], return_tensors="pt")
 
@@ -153,7 +155,7 @@ def _held_processor(name: str) -> Callable[..., Any]:
 
 
 def speech() -> dict[str, Run]:
-    """Return candidates that compute Whisper's features of 30 seconds of sound, as often as there are images."""
+    """Return functions that compute Whisper's features of 30 seconds of sound as often as there are images, by candidate."""
     import transformers
 
     sound = np.random.default_rng(0).normal(0, 0.1, 480_000).astype(np.float32)
@@ -166,7 +168,7 @@ def speech() -> dict[str, Run]:
 
 
 def main() -> None:
-    """Print the table, the presets that are furthest behind first."""
+    """Measure the presets and print the table, those that are furthest behind first."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gpu", action="store_true", help="batches on a GPU, beside the class on all cores and there")
     parser.add_argument("--json", type=Path)
@@ -194,7 +196,7 @@ def main() -> None:
 
 
 def page_table() -> str:
-    """Return the table of the page: what was compared (`make parity`), and the recorded times in `results`."""
+    """Return the table for the documentation: what `make parity` compares, and the times recorded in `results`."""
     runs = {machine: _kept(machine) for machine in ("cpu", "gpu")}
     told = "; ".join(f"{run['date']}, {run['gpu'] or run['processor']}" for run in runs.values() if run)
     columns = (
@@ -230,7 +232,7 @@ def page_table() -> str:
 
 
 def _ratios(ms: Mapping[str, float]) -> list[str]:
-    """Return how many times faster Penstock on a GPU is than transformers on all cores, in the faster way, and on the GPU."""
+    """Return the speed of Penstock on a GPU relative to that of transformers: on all cores, in the faster of two ways; and on the GPU."""
     all_cores = min(ms["one process"], ms["processes"])
     return [f"{theirs / ms['Penstock']:.1f}" for theirs in (all_cores, ms["its GPU path"])]
 

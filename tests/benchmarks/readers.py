@@ -3,11 +3,11 @@
     python tests/benchmarks/readers.py [--json FILE]
 
 Needs DALI in the same environment (`make bench` makes one). Figures are milliseconds per batch, of processor time of all threads
-and of time: the medians of interleaved rounds. As in a training loop, two batches are prefetched, and two threads share the work.
+and of wall time: the medians of interleaved rounds. As in a training loop, two batches are prefetched, and two threads share the work.
 Data are in the page cache, and kernels have been compiled.
 
 If WebDataset and LitData are installed, their loaders read the same samples, WebDataset from the same shards. They read in this
-process, as the time of their workers, which are separate processes, would not be counted.
+process, without worker processes, whose time would not be counted.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from turns import Run, cpu_ms, headline, in_turns, keep, wall_ms
 BATCH = 64
 SAMPLES = 512
 _THREADS = 2
-# The number of runs to warm up: the first 5000 recordings are decoded by libraries, and then kernels are compiled.
+# The number of runs to warm up: libraries decode the first 5000 recordings, and then kernels are compiled.
 _BEFORE = 400
 _SIZE = 12_000
 
 
 @dataclass
 class Reading:
-    """One row.
+    """One row of the table.
 
     Attributes:
         name: the row's name.
         define: a function from a module and the folder with the data to the outputs.
         batch: the number of samples in each run.
-        beside: the kind of contents that other loaders read from the same samples; empty: no other loaders.
+        beside: the kind of contents of the samples, if other loaders read them, too; empty: no other loaders are measured.
     """
 
     name: str

@@ -32,7 +32,7 @@ def _resizing(size: tuple[int, int], interpolation: types.DALIInterpType, refere
 
 
 def candidates(size: tuple[int, int], name: str, images: list[np.ndarray]) -> dict[str, Run]:
-    """Return Penstock with both kinds of arithmetic, and Pillow."""
+    """Return functions that resize the images: Penstock with either kind of arithmetic, and Pillow."""
     runs: dict[str, Run] = {}
     for who, reference in ((OWN, "dali"), (WITH_PIL, "pil")):
         pipeline: Pipeline = _resizing(size, FILTERS[name], reference)

@@ -1,15 +1,15 @@
-"""Photographs sent to a model on a GPU: images a second, how much time Triton's steps take, and a check of answers.
+"""Photographs sent to a model on a GPU: images per second, the time that each of Triton's steps takes, and a check of the answers.
 
     python tests/benchmarks/served_gpu.py [--seconds 3] [--checked 10000] [--only PATTERN] [--beside SETTING] [--json FILE]
     python tests/benchmarks/served_gpu.py --in-process [--seconds 3] [--rounds 3]
 
 Clients are threads of several processes, which send prepared requests and do not look at the answers: they run on the same cores as
-the server, and a client library would take longer than the server. All photographs differ in size, and requests of several images
-have other images each time, so that no batch repeats an earlier one.
+the server, and a client library would take longer than the server. All photographs differ in size, and each request of several images
+is another selection, so that no batch repeats an earlier one.
 
-Finally, requests over HTTP and gRPC, a tenth of them with broken files, get answers that are compared with the answers to the same
-files sent alone.
-Needs tritonclient[grpc] where it runs, and a serving environment.
+Finally, requests are sent over HTTP and gRPC, a tenth of them with broken files, and their answers are compared with the answers to the
+same files sent alone.
+Needs a serving environment, and tritonclient[grpc] in the environment of this program.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ parameters {{ key: "FORCE_CPU_ONLY_INPUT_TENSORS" value: {{ string_value: "no" }
 
 
 def write_models(folder: Path, instances: int) -> None:
-    """Write the repository: the same preprocessing with outputs of floats and of bytes."""
+    """Write a repository with two models: the same preprocessing with float outputs and with uint8 outputs."""
     for name, kind in ((FLOAT, "FLOAT"), (BYTES, "UINT8")):
         (folder / name / "1").mkdir(parents=True)
         (folder / name / "1" / "pipeline.py").write_text(MODEL.format(name=name, kind=kind, last=LAST[name]))
@@ -92,7 +92,7 @@ photographs: list[bytes] = []
 
 
 def make_photographs(seed: int, count: int) -> int:
-    """Make this process's photographs, of about 1.2 million pixels; return their mean size in bytes."""
+    """Make this process's photographs, of about 1.2 million pixels each; return the mean size of their files in bytes."""
     rng = np.random.default_rng(seed)
     scene = np.zeros((1400, 1600, 3), np.float32)
     for cells in (4, 16, 64, 256):
@@ -110,18 +110,18 @@ def make_photographs(seed: int, count: int) -> int:
 
 
 def framed(images: Sequence[bytes]) -> bytes:
-    """Return a tensor of byte strings."""
+    """Return files as the bytes of a tensor of byte strings, each preceded by its length."""
     return b"".join(struct.pack("<I", len(image)) + image for image in images)
 
 
 def by_http(model: str, images: Sequence[bytes]) -> bytes:
-    """Return a request of one tensor, ready to be sent."""
+    """Return an HTTP request with one tensor, ready to be sent."""
     tensor = {"name": "encoded_image", "datatype": "BYTES", "shape": [len(images), 1]}
     return http_request(model, tensor, framed(images), OUTPUT)
 
 
 def by_grpc(model: str, images: Sequence[bytes]) -> bytes:
-    """Return the same for gRPC."""
+    """Return a gRPC request with one tensor, ready to be sent."""
     from tritonclient.grpc import service_pb2
 
     request = service_pb2.ModelInferRequest(model_name=model)
@@ -132,7 +132,7 @@ def by_grpc(model: str, images: Sequence[bytes]) -> bytes:
 
 
 class GrpcConnection:
-    """A channel that sends and gets messages as bytes."""
+    """A gRPC channel that sends and receives messages as bytes."""
 
     def __init__(self, address: str) -> None:
         import grpc
@@ -153,7 +153,7 @@ class GrpcConnection:
 
 
 def opened(protocol: str, address: str, room: int) -> Any:
-    """Return a connection for prepared requests; ``room``: the bytes of memory for an answer."""
+    """Return a connection for prepared requests; ``room``: the size in bytes of the memory for an answer."""
     if protocol == "grpc":
         return GrpcConnection(address)
     connection = Connection(address)
@@ -163,14 +163,14 @@ def opened(protocol: str, address: str, room: int) -> Any:
 
 @dataclass(frozen=True)
 class Load:
-    """A row: the requests of a process's clients, and how they are sent.
+    """The requests that the clients of one process send for a row, and how they are sent.
 
     Attributes:
         model: the name of the model.
         protocol: ``http``, ``grpc``, or ``shm`` for HTTP with tensors in shared memory.
         images: the number of images per request.
         clients: the number of clients in this process.
-        begin, end: the start and end of the time, by the system's clock.
+        begin, end: the start and end of the measurement, on the system's clock.
     """
 
     model: str
@@ -183,7 +183,7 @@ class Load:
 
 
 def put_load(load: Load) -> list[float]:
-    """Send requests; return the seconds that each request took which was answered between the two times."""
+    """Send requests; return the latency, in seconds, of each request that was answered between ``load.begin`` and ``load.end``."""
     took: list[float] = []
     failures: list[BaseException] = []
     least = ANSWER_BYTES[load.model] * load.images
@@ -230,7 +230,7 @@ def put_load(load: Load) -> list[float]:
 
 
 def statistics_of(server: LocalServer, model: str) -> dict[str, float]:
-    """Return Triton's counts of a model: nanoseconds of its steps, requests, images and batches."""
+    """Return Triton's statistics of a model: the nanoseconds of each step, and the numbers of requests, images and batches."""
     with urllib.request.urlopen(f"http://{server.http_url}/v2/models/{model}/stats", timeout=10) as answer:
         (stats,) = json.load(answer)["model_stats"]
     steps = ("queue", "compute_infer", "compute_output")
@@ -243,7 +243,7 @@ def statistics_of(server: LocalServer, model: str) -> dict[str, float]:
 
 
 def measure(server: LocalServer, pool: Pool, processes: int, row: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Measure a row of requests, and fill in its figures."""
+    """Measure a row; return it with its figures."""
     used = min(processes, row["clients"])
     shares = [len(range(number, row["clients"], used)) for number in range(used)]
     begin = time.time() + 1.0
@@ -268,7 +268,7 @@ def measure(server: LocalServer, pool: Pool, processes: int, row: dict[str, Any]
 
 
 def rows() -> list[dict[str, Any]]:
-    """Return the requests that are measured."""
+    """Return the rows to measure, without figures."""
     found = [
         {"model": model, "protocol": protocol, "images": 1, "clients": clients}
         for model in (FLOAT, BYTES)
@@ -298,8 +298,8 @@ def broken(photograph: bytes, number: int) -> bytes:
 
 
 def check(server: LocalServer, requests: int, clients: int = 64) -> Counter[str]:
-    """Send random requests over HTTP and gRPC, a tenth of them broken, and compare the answers with those without load; return
-    the number of answers of each kind, right or wrong.
+    """Send random requests over HTTP and gRPC, a tenth of them with broken files, and compare the answers with those to the same files
+    without load; return the number of answers of each kind, right or wrong.
     """
     if not photographs:
         make_photographs(99, 180)
@@ -314,7 +314,7 @@ def check(server: LocalServer, requests: int, clients: int = 64) -> Counter[str]
         try:
             if protocol not in connections:
                 connections[protocol] = opened(protocol, addresses[protocol], size + (1 << 16))
-            # The tensor is at the end of the answer in both protocols.
+            # In both protocols, the answer ends with the tensor.
             return bytes(connections[protocol].ask(prepared[protocol][index]))[-size:]
         except Exception as error:
             if connection := connections.pop(protocol, None):
@@ -362,7 +362,7 @@ def check(server: LocalServer, requests: int, clients: int = 64) -> Counter[str]
 
 
 def in_process(seconds: float, rounds: int) -> None:
-    """Print images/s with batches one after the other and with two in flight, measured in turns."""
+    """Print the images per second with batches one after the other and with two batches in flight, measured in turns."""
     make_photographs(1, 192)
     files = [np.frombuffer(photograph, np.uint8) for photograph in photographs]
     namespace: dict[str, Any] = {}

@@ -16,7 +16,7 @@ import penstock
 
 MODULES = {"DALI": nvidia.dali, "Penstock": penstock}
 Work = Callable[[Any, Any], Any]
-# A batch that an input gets repeatedly, or a function that returns a batch in each call.
+# A batch with which an input is fed repeatedly, or a function that returns another batch in each call.
 Batches = Sequence[Any] | Callable[[], Sequence[Any]]
 _ORDERS = 64
 
@@ -54,13 +54,13 @@ def pipeline_of(
 ) -> Any:
     """Return a built pipeline that runs batches through ``work(module, *inputs)``.
 
-    Each of ``batches`` is a batch that one input gets repeatedly, in place: numpy arrays, or CuPy's on the GPU; or a
-    function that returns another batch each time, of numpy arrays or, with ``on_gpu``, of CuPy's. ``layout`` is that of all inputs,
-    or one for each.
-    Where samples differ in shape, they come in another order each time, so that no two batches are alike. On CPU
-    nothing is done ahead of time, so that no work of a run is measured with another; on GPU two batches are in flight,
+    Each of ``batches`` is for one input: a batch that is passed repeatedly without a copy, of NumPy arrays or of CuPy arrays on the GPU; or
+    a function that returns another batch each time, of NumPy arrays or, with ``on_gpu``, of CuPy arrays. ``layout`` is the layout of all
+    inputs, or one for each.
+    If samples differ in shape, they come in another order each time, so that no two batches are alike. On a CPU, nothing
+    is done ahead of time, so that the work for a run is measured with that run; on a GPU, two batches are in flight,
     as in a training loop. Work without inputs, or with functions as inputs, needs a ``batch_size``; with
-    ``conditionals`` it may branch on samples.
+    ``conditionals``, it may have branches that depend on samples.
     """
     sizes = [batch_size, *(len(batch) for batch in batches if not callable(batch))]
     options: dict[str, Any] = {"batch_size": next(filter(None, sizes)), "num_threads": threads}
@@ -107,7 +107,7 @@ def both(
     layout: str | Sequence[str | None] | None = None,
     batch_size: int = 0,
 ) -> dict[str, Callable[[], Any]]:
-    """Return the candidates DALI and Penstock."""
+    """Return functions that run one batch, with DALI and with Penstock."""
     return {
         name: prepared(module, work, batches, threads, gpu, layout, batch_size=batch_size)
         for name, module in MODULES.items()

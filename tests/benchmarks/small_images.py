@@ -1,9 +1,9 @@
-"""Augmentations of small images, in Penstock and in DALI, on one thread and on two; and building long graphs.
+"""Augmentation of small images, in Penstock and in DALI, on one thread and on two; and building of long graphs.
 
     python tests/benchmarks/small_images.py [--json FILE]
 
 Needs DALI in the same environment (`make bench` makes one). A figure is time, the median of interleaved rounds: microseconds per
-sample, or milliseconds to define and build a graph. Each batch has other pictures than the one before.
+sample, or milliseconds to define and build a graph. Each batch has other pictures than the previous one.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Work = Callable[[Any, Any], Any]
 
 @dataclass
 class Row:
-    """One row.
+    """One row of the table.
 
     Attributes:
         name: the row's name.
-        side: the images' side, in pixels.
+        side: the height and width of the images, in pixels.
         work: a function from ``(module, images)`` to the output.
-        channels: the images' channels.
+        channels: the number of channels of the images.
     """
 
     name: str

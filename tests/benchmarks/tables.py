@@ -1,4 +1,4 @@
-"""Writes `results/tables.md` from the results in that folder.
+"""Write `results/tables.md` from the other files in `results`.
 
 python tests/benchmarks/tables.py
 """
@@ -121,7 +121,7 @@ _GOAL = 1.2
 
 
 def operator_cells(row: dict[str, Any]) -> list[str]:
-    """Return a row of the operators' table, with the reason if Penstock is not well ahead of the best peer."""
+    """Return the cells of a row of the operators' table; the reason is included if Penstock is not well ahead of the best peer."""
     ms, best = row["ms"], row["best"]
     others = [f"{name} {took / ms['Penstock']:.2f}" for name, took in ms.items() if name not in ("Penstock", best)]
     cells = [f"`{row['operator']}`", row["input"], _microseconds(ms["Penstock"])]

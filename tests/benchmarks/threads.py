@@ -2,8 +2,9 @@
 
     make bench-threads [ARGS="--json FILE --photographs FOLDER"]
 
-From files to tensors, as in `bench-presets`, in batches of 48 photographs. Figures are the time per image and the processor time of
-all threads, each the minimum of the rounds. Other work on the machine slows the second thread; `chrt -r 10` prevents that.
+What is measured is the way from files to tensors, as in `bench-presets`, in batches of 48 photographs. Figures are the time per image and
+the processor time of all threads, each the minimum of the rounds. Other work on the machine slows the second thread; `chrt -r 10`
+prevents that.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ COUNTS = (1, 2)
 
 
 def measured(name: str, arrays: list[np.ndarray], rounds: int) -> dict[str, Any]:
-    """Return time and processor time per image, by the number of threads."""
+    """Return the time and the processor time per image, by the number of threads."""
     pipelines = [preset(CONFIGURATIONS[name], batch_size=BATCH, num_threads=count) for count in COUNTS]
     times: dict[int, list[tuple[float, float]]] = {count: [] for count in COUNTS}
     for _ in range(rounds):

@@ -2,11 +2,11 @@
 
     python tests/benchmarks/timeline.py [--batch 64] [--served] [--svg FILE]
 
-The host's spans are measured by its clock, the GPU's between CUDA events on the streams. Decoding of a batch lasts from the end of
-the previous batch's decoding to its own end or, with nvImageCodec, until the host notices the end; a fused resize counts as decoding.
+The host's spans are measured with its clock, the GPU's with CUDA events on the streams. The decoding of a batch lasts from the end of
+the previous batch's decoding until it ends or, with nvImageCodec, until the host notices that; a fused resize counts as decoding.
 Other stages last from their first launch to their last.
 
-With --served, batches run as in a served model: one thread begins a batch while another one completes the previous batch.
+With --served, batches run as in a served model: one thread begins a batch while another thread completes the previous one.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Span:
     """The work of one lane for one batch.
 
     Attributes:
-        lane: the row of the timeline that shows it.
-        start, stop: seconds on the host's clock, or CUDA events.
+        lane: the name of the row of the timeline that shows the work.
+        start, stop: the start and end of the work: seconds on the host's clock, or CUDA events.
     """
 
     lane: str
@@ -66,7 +66,7 @@ class Span:
 
 
 class Recorder:
-    """Notes spans while a pipeline runs."""
+    """Records spans while a pipeline runs."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
@@ -107,7 +107,7 @@ class Recorder:
     def _copy(self, call: Callable[[], Any], launches: LaunchList, *given: Any) -> Any:
         *_places, stream, _event = given
         span = Span(COPIES, cupy.cuda.Event(), cupy.cuda.Event())
-        # A list, as it is processed later.
+        # The list of launches is executed later, so the events have to be recorded in it.
         launches.record(span.start, stream)
         found = call()
         launches.record(span.stop, stream)
@@ -127,7 +127,7 @@ class Recorder:
         if isinstance(part.batch, JpegBatch):
             return found
         span = self._decoding.pop(0)
-        # nvImageCodec may have queued more work on its stream.
+        # nvImageCodec may have queued more work on the decoding stream.
         stream = part.streams.decoding if part.streams else cupy.cuda.get_current_stream()
         span.stop = stream.record(cupy.cuda.Event())
         self.spans.append(span)
@@ -142,7 +142,7 @@ class Recorder:
         return found
 
     def milliseconds(self) -> list[tuple[str, float, float]]:
-        """Return the lane, start and stop of each span."""
+        """Return the lane, start and end of each span, in milliseconds."""
         cupy.cuda.runtime.deviceSynchronize()
         return [(span.lane, self._at(span.start), self._at(span.stop)) for span in self.spans]
 
@@ -157,7 +157,7 @@ def _called(this: Any, around: Callable[..., Any], original: Callable[..., Any],
 
 
 def drawn(spans: list[tuple[str, float, float]], title: str) -> str:
-    """Return the batches after the warm-up as SVG."""
+    """Return an SVG that shows the batches after the warm-up."""
     lanes = [lane for lane in LANES if any(lane == used for used, _, _ in spans)]
     numbers = dict.fromkeys(LANES, 0)
     decoded = 0.0

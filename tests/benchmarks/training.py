@@ -1,4 +1,4 @@
-"""A training loop of ResNet-18 that is fed by pipeline A, in Penstock and in DALI, and by nothing.
+"""A training loop of ResNet-18, fed by pipeline A in Penstock and in DALI, and without a loader.
 
     python tests/benchmarks/training.py [--batch 64] [--json FILE]
 
@@ -28,7 +28,7 @@ NOTHING = "no loader"
 
 
 def batches(name: str, batch: int, threads: int, folder: Path) -> Iterator[Any]:
-    """Return a library's iterator for PyTorch, over pipeline A."""
+    """Return a library's iterator for PyTorch over pipeline A."""
     pipeline = pipeline_of(MODULES[name], a(True), [photographs(folder, batch)], threads, gpu=True)
     plugin = importlib.import_module(f"{MODULES[name].__name__}.plugin.pytorch")
     return (step[0]["images"] for step in plugin.DALIGenericIterator(pipeline, ["images"]))
@@ -42,7 +42,7 @@ def constant(batch: int) -> Iterator[Any]:
 
 
 def training(given: Iterator[Any], batch: int) -> Run:
-    """Return a function that runs one step of training, on the next of these batches."""
+    """Return a function that runs one step of training on the next batch of ``given``."""
     from torchvision.models import resnet18
 
     model = resnet18().cuda().to(memory_format=torch.channels_last)
@@ -61,7 +61,7 @@ def training(given: Iterator[Any], batch: int) -> Run:
 
 
 def main() -> None:
-    """Measure all and print the figures."""
+    """Measure all loaders and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--images", type=Path, default=PHOTOGRAPHS, help="a folder of JPEG files")

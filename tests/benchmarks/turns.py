@@ -1,4 +1,4 @@
-"""Measures candidates in interleaved rounds, so that other load affects them alike; and saves results."""
+"""Measure candidates in interleaved rounds, so that other load affects all of them; save results."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ PACKAGES = (
     "webdataset",
     "litdata",
 )
-# `git archive` inserts the commit here, for machines to which only the files are copied.
+# `git archive` replaces this by the commit's hash, for machines to which only the files are copied.
 _ARCHIVED_COMMIT = "$Format:%h$"
 Run = Callable[[], Any]
 
 
 def cpu_ms(run: Run, seconds: float) -> float:
-    """Return milliseconds of processor time, of all threads, for one run."""
+    """Return the processor time of one run, of all threads, in milliseconds."""
     count, cpu, wall = 0, time.process_time(), time.perf_counter()
     while time.perf_counter() - wall < seconds:
         run()
@@ -53,7 +53,7 @@ def cpu_ms(run: Run, seconds: float) -> float:
 
 
 def wall_ms(run: Run, seconds: float) -> float:
-    """Return milliseconds of time for one run."""
+    """Return the wall time of one run in milliseconds."""
     count, begin = 0, time.perf_counter()
     while time.perf_counter() - begin < seconds:
         run()
@@ -62,8 +62,8 @@ def wall_ms(run: Run, seconds: float) -> float:
 
 
 def gpu_ms(run: Run, seconds: float, before: int = 4) -> float:
-    """Return the milliseconds for one run of work on a GPU, measured while its queues are full: after ``before`` runs, and to
-    the end.
+    """Return the wall time of one run of work on a GPU in milliseconds, after ``before`` runs to warm up. Runs are queued without waiting
+    for each other; the time ends when the GPU has completed all of them.
     """
     import cupy
 
@@ -85,7 +85,7 @@ def in_turns(
     seconds: float,
     summary: Callable[[list[float]], float] = statistics.median,
 ) -> dict[str, float]:
-    """Return the milliseconds for one run of each candidate: the medians of the rounds, or another summary of them."""
+    """Return the milliseconds for one run of each candidate: the median of the rounds, or another ``summary`` of them."""
     times: dict[str, list[float]] = {name: [] for name in candidates}
     for run in candidates.values():
         run()
@@ -97,7 +97,7 @@ def in_turns(
 
 
 def surroundings() -> dict[str, Any]:
-    """Return the time, machine and software of a benchmark run."""
+    """Return the time of a benchmark run, and the machine and the software on which it runs."""
     versions = {}
     for package in PACKAGES:
         try:
@@ -117,7 +117,7 @@ def surroundings() -> dict[str, Any]:
 
 
 def keep(name: str, rows: list[dict[str, Any]], path: Path | None, **more: Any) -> None:
-    """Write a result with further data as JSON, if there is a path."""
+    """Write a result as JSON, together with further data; do nothing without a path."""
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         result = {"benchmark": name, **surroundings(), **more, "rows": rows}
@@ -125,7 +125,7 @@ def keep(name: str, rows: list[dict[str, Any]], path: Path | None, **more: Any) 
 
 
 def merge(path: Path, result: Mapping[str, Any], key: Callable[[dict[str, Any]], Any]) -> None:
-    """Replace a saved result's rows by those of a later result with the same keys, append new ones, and name both runs."""
+    """Merge a result into a saved one: replace rows with the same keys, append new rows, and record both runs."""
     saved = json.loads(path.read_text(encoding="utf-8"))
     later = {key(row): row for row in result["rows"]}
     saved["rows"] = [later.pop(key(row), row) for row in saved["rows"]] + list(later.values())
@@ -136,7 +136,7 @@ def merge(path: Path, result: Mapping[str, Any], key: Callable[[dict[str, Any]],
 
 
 def headline() -> str:
-    """Return the surroundings in a line."""
+    """Return the surroundings as one line of text."""
     facts = surroundings()
     versions = ", ".join(f"{package} {version}" for package, version in facts["versions"].items())
     where = facts["gpu"] or facts["processor"]

@@ -1,9 +1,9 @@
-"""The speed-up of two GPUs over one, in one process with pipeline A on each, in Penstock and in DALI.
+"""The speed-up of two GPUs over one, with pipeline A on each GPU in the same process, in Penstock and in DALI.
 
     python tests/benchmarks/two_gpus.py [--json FILE]
 
-Needs two GPUs, and DALI in the same environment (`make bench` makes one). All batches differ. A figure is images a second, with both
-GPUs served from one loop, and with a thread for each.
+Needs two GPUs, and DALI in the same environment (`make bench` makes one). All batches differ. A figure is images per second; both GPUs are
+served from one loop, or with a thread for each.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from uploads import BATCH, MANY, drawn, jpegs, made
 
 
 def in_one_loop(runs: Sequence[Run], seconds: float) -> float:
-    """Return batches a second of all."""
+    """Run all pipelines in one loop; return the batches per second of all together."""
     count, begin = 0, time.perf_counter()
     while time.perf_counter() - begin < seconds:
         for run in runs:
@@ -36,7 +36,7 @@ def in_one_loop(runs: Sequence[Run], seconds: float) -> float:
 
 
 def in_threads(runs: Sequence[Run], seconds: float) -> float:
-    """Return batches a second of all."""
+    """Run each pipeline on a separate thread; return the batches per second of all together."""
     rates = [0.0] * len(runs)
 
     def work(number: int) -> None:
@@ -51,7 +51,7 @@ def in_threads(runs: Sequence[Run], seconds: float) -> float:
 
 
 def measured(module: Any, store: Sequence[np.ndarray], threads: int, seconds: float) -> dict[str, float]:
-    """Return images a second with one GPU and with two."""
+    """Return the images per second with one GPU and with two."""
     runs = [
         prepared(module, a(True), [drawn(store, BATCH)], threads, gpu=True, device_id=device, batch_size=BATCH)
         for device in (0, 1)

@@ -1,4 +1,4 @@
-"""Data that reach a GPU in every way, compared with DALI: frames, sounds, files of all formats, readers, and copies back.
+"""All ways in which data reach a GPU, compared with DALI: frames, sounds, files of all formats, readers; and copies back to the host.
 
     python tests/benchmarks/uploads.py [--only Penstock] [--filter REGEX] [--json FILE]
 
@@ -32,7 +32,7 @@ from side_by_side import MODULES, Work, prepared
 from turns import Run, gpu_ms, headline, in_turns, keep
 
 BATCH, STORED = 64, 96
-# More pictures than plans are cached, each of another size.
+# A number of pictures that is greater than the number of cached plans; each has another size.
 MANY = 400
 SAMPLE_RATE = 16_000
 BIG, SMALL = (853, 1280), (375, 500)
@@ -40,17 +40,17 @@ BIG, SMALL = (853, 1280), (375, 500)
 
 @dataclass
 class Row:
-    """One row.
+    """One row of the table.
 
     Attributes:
         name: the row's name.
         work: a function from ``(module, input)`` to the outputs.
-        store: makes the samples that batches are drawn from.
+        store: a function that makes the samples from which batches are drawn.
         layout: the layout of the samples.
         after: what the program does with the outputs of a batch.
         moved_bytes: the bytes of a sample that are copied to the GPU, to show GB/s; 0: not shown.
-        batch: the samples of a batch.
-        dali: DALI's other ways to do this work, by name.
+        batch: the number of samples of a batch.
+        dali: other ways to do this work in DALI, by name.
         on_gpu: whether the samples are on the GPU.
         from_files: whether the samples are in files, which a reader reads.
     """
@@ -74,14 +74,14 @@ def drawn(store: Sequence[Any], batch: int) -> Callable[[], list[Any]]:
 
 
 def made(make: Callable[[int], np.ndarray], count: int = STORED) -> list[np.ndarray]:
-    """Return a store of samples, by their numbers."""
+    """Return a store of ``count`` samples that ``make`` makes, by their numbers."""
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         return list(pool.map(make, range(count)))
 
 
 @functools.cache
 def scenes() -> list[Image.Image]:
-    """Return photographs, or generated images that are as smooth."""
+    """Return photographs, or generated images of similar smoothness."""
     files = [Image.open(path).convert("RGB") for path in sorted(PHOTOGRAPHS.glob("*_1280.jpg"))]
     rng = np.random.default_rng(0)
     noise = (Image.fromarray(rng.integers(0, 255, (60, 90, 3), np.uint8)) for _ in range(16))
@@ -125,7 +125,7 @@ JPEG_KINDS: dict[str, Callable[[int], np.ndarray]] = {
 
 
 def in_turn(makers: Sequence[Callable[[int], np.ndarray]]) -> Callable[[int], np.ndarray]:
-    """Return a function that makes files of several kinds in turn."""
+    """Return a function that makes files of several kinds in turns."""
     return lambda number: makers[number % len(makers)](number)
 
 
@@ -215,7 +215,7 @@ def rows() -> Iterator[Row]:
 
 
 def chosen(patterns: Sequence[str]) -> Iterator[Row]:
-    """Yield the rows whose names match one of these patterns, each once: those of the first pattern first."""
+    """Yield each row whose name matches a pattern once, in the order of the patterns."""
     left = list(rows())
     for pattern in patterns:
         yield from (row for row in left if re.search(pattern, row.name))
@@ -228,7 +228,7 @@ def _from_wav(m: Any, data: Any) -> Any:
 
 
 def candidates(row: Row, names: Sequence[str], threads: int, folder: Path) -> dict[str, Run]:
-    """Return the functions that run a batch of the row, by candidate; ``folder``: for files to read."""
+    """Return the functions that run a batch of the row, by candidate; ``folder``: where to write files that are read."""
     store, runs = placed(row), dict[str, Run]()
     files = written(store, folder) if row.from_files else []
 
@@ -246,7 +246,7 @@ def candidates(row: Row, names: Sequence[str], threads: int, folder: Path) -> di
 
 
 def placed(row: Row) -> list[Any]:
-    """Return a row's samples, in the memory where the pipeline's input is."""
+    """Return a row's samples in GPU memory or in host memory, whichever the pipeline's input is in."""
     if not row.on_gpu:
         return row.store()
     import cupy

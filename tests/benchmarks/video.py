@@ -2,9 +2,9 @@
 
     python tests/benchmarks/video.py [--gpu] [--threads N] [--json FILE]
 
-Needs DALI and PyAV in the same environment. Figures are milliseconds for one batch: the median of interleaved rounds; with
-``--gpu``, the video engine decodes for both. Two batches are prefetched, as in a training loop. On the CPU, DALI supports only VP9
-and MJPEG, on a GPU what the video engine supports. Data are in the page cache; the benchmark makes the clips itself.
+Needs DALI and PyAV in the same environment. Figures are milliseconds for one batch, the median of interleaved rounds; with
+``--gpu``, both libraries decode with the video engine. Two batches are prefetched, as in a training loop. On the CPU, DALI supports only
+VP9 and MJPEG; on a GPU, the codecs that the video engine supports. Data are in the page cache; the benchmark makes the clips itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FRAMES_IN_SEQUENCE = 16
 
 @dataclass
 class Clip:
-    """A file to make: its codec, the size of its frames, and their number."""
+    """A file to make: its codec, the size of its frames, and the number of frames."""
 
     codec: str
     height: int
@@ -53,14 +53,14 @@ SHORT_FILES = 32
 
 @dataclass
 class Decoding:
-    """One row.
+    """One row of the table.
 
     Attributes:
         name: the row's name.
         define: a function from a module, the folder with the clips and the device to the outputs.
-        batch: samples in each run.
+        batch: the number of samples in each run.
         frames: the number of frames in a sample.
-        only_gpu: whether DALI supports it on GPUs only.
+        only_gpu: whether DALI supports this work on GPUs only.
     """
 
     name: str

@@ -24,7 +24,7 @@ from penstock import Pipeline, fn, pipeline_def
 from penstock.data_types import from_numpy_dtype
 
 WARM_UP, ROUNDS, BATCHES = 4, 5, 6
-# Two more, as a pipeline may read ahead.
+# The number of batches; two more than are measured, because a pipeline may read ahead.
 BATCH_COUNT = WARM_UP + ROUNDS * BATCHES + 2
 RNG = np.random.default_rng(17)
 
@@ -68,7 +68,7 @@ def rows() -> Iterator[Callable[[], Row]]:
 
 
 def photographs(count: int, height: int, width: int) -> list[Any]:
-    """Return images on the GPU whose sizes differ."""
+    """Return ``count`` images of different sizes, on the GPU."""
     made = []
     for _ in range(count):
         high, wide = height - int(RNG.integers(64)), width - int(RNG.integers(64))
@@ -77,7 +77,7 @@ def photographs(count: int, height: int, width: int) -> list[Any]:
 
 
 def corners(count: int, height: int = 1000, width: int = 1800, low: int = 24, high: int = 200) -> np.ndarray:
-    """Return boxes in whole pixels."""
+    """Return ``count`` random boxes with integer coordinates."""
     first = RNG.integers(0, (width - high, height - high), (count, 2))
     return np.hstack([first, first + RNG.integers(low, high, (count, 2))]).astype(np.float32)
 
@@ -115,7 +115,7 @@ def decoded_offsets(ragged: bool = False) -> Row:
 
 
 def suppressed(boxes: int = 1000) -> Row:
-    """Return the row of NMS for 32 images with ``boxes`` boxes each, of one class; CV-CUDA takes int16 and returns a mask."""
+    """Return the row of NMS for 32 images with ``boxes`` boxes each, all of one class; CV-CUDA takes int16 and returns a mask."""
     import cvcuda
 
     batches = []
@@ -148,7 +148,7 @@ def suppressed(boxes: int = 1000) -> Row:
 
 
 def suppressed_as_torchvision(boxes: int = 1000) -> Row:
-    """Return the row of NMS for 32 images with ``boxes`` boxes each, of five classes; torchvision gets all of them as one image's."""
+    """Return the row of NMS for 32 images with ``boxes`` boxes each, of five classes; torchvision gets them as the boxes of one image."""
     import torch
     import torchvision
 
@@ -179,7 +179,7 @@ def suppressed_as_torchvision(boxes: int = 1000) -> Row:
 
 
 def pasted() -> Row:
-    """Return the row of pasting 20 masks of 28 x 28 pixels into each of 8 images of 720p, as probabilities."""
+    """Return the row of pasting 20 masks of 28 x 28 pixels into each of 8 images of 720p; results are probabilities."""
     import torch
     from torchvision.models.detection.roi_heads import paste_masks_in_image
 

@@ -3,9 +3,9 @@
     PYTHONPATH=backend python tests/benchmarks/gpu/bench.py [--filter resize] [--json results.json]
 
 Each row is a pipeline whose input is on the GPU, timed in a loop as a consumer would run it. *host* is the time that the
-pipeline's thread takes to launch all of a batch's work; *GPU* is the time from one batch's end to the next one's, by events,
-while the GPU is kept busy; the slower of the two is what a consumer sees. *bandwidth* counts the bytes of input and output
-once, as a fraction of what a copy on this device reaches.
+pipeline's thread takes to launch all of a batch's work; *GPU* is the time from the end of a batch to the end of the next one, measured
+with events while the GPU is kept busy; the longer of the two times is what a consumer sees. *bandwidth* counts the bytes of inputs and
+outputs once, as a fraction of the bandwidth that a copy on this device reaches.
 
 Batches of encoded photographs are decoded, too, if nvImageCodec is installed and there are photographs in `../shared/data`.
 """
@@ -35,13 +35,13 @@ Define = Callable[[Any], Any]
 
 @dataclass
 class Case:
-    """A pipeline to be timed.
+    """A row: a pipeline to be timed.
 
     Attributes:
         name: the row's name.
         shape: each image's shape.
         batch_size: the number of images in a batch.
-        define: a function from the node of images to the outputs.
+        define: a function from the node of the images to the nodes of the outputs.
         dtype: the images' dtype.
     """
 
@@ -68,14 +68,14 @@ class Timing:
 
 
 def normalized(images: Any) -> Any:
-    """Return the steps that precede a classifier."""
+    """Apply the steps that precede a classifier: return normalized images."""
     return fn.crop_mirror_normalize(
         images, mirror=fn.random.coin_flip(), mean=MEAN, std=STD, output_layout="CHW", dtype=types.FLOAT
     )
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows, fused and single operators."""
+    """Yield the rows: fused operators and single ones."""
     sizes = {"480x640": (480, 640, 3), "1080x1920": (1080, 1920, 3), "2160x3840": (2160, 3840, 3)}
     for size, shape in sizes.items():
         for batch in (1, 64):
@@ -117,7 +117,7 @@ def cases() -> Iterator[Case]:
 
 
 def copy_bandwidth() -> float:
-    """Return the bytes that a copy on the device reads and writes per second."""
+    """Return the number of bytes that a copy on the device reads and writes per second."""
     source = cupy.empty(1 << 30, np.uint8)
     target = cupy.empty_like(source)
     start, stop = cupy.cuda.Event(), cupy.cuda.Event()
@@ -147,7 +147,7 @@ def built(case: Case) -> tuple[Pipeline, list[Any]]:
 
 
 def timed(case: Case) -> Timing:
-    """Warm a case up, and run it for some rounds; return the medians of the rounds."""
+    """Run a case for several rounds after a warm-up; return the medians of the rounds."""
     pipeline, images = built(case)
     executor = pipeline.executor
     hosts, devices = [], []

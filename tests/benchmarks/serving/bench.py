@@ -1,16 +1,16 @@
-"""Speed and memory of preprocessing through Triton, compared in one run.
+"""Speed and memory of preprocessing in Triton, compared with other ways to do it, in one run.
 
     python tests/benchmarks/serving/bench.py --dali-env ENVIRONMENT
 
-Encoded photographs over HTTP into the model `imagenet_preprocess`, against the same work done by
+Encoded photographs are sent over HTTP to the model `imagenet_preprocess`, and to models that do the same work with
 
 - DALI:     real DALI in a plain Triton Python model (only with --dali-env or $PENSTOCK_DALI_ENV: an environment with
             nvidia-dali, numpy 1.26 and the serving environment's version of Python);
 - Pillow:   Pillow and numpy in a plain Python model, in one process and in one for each core;
 - floor:    a Python model that answers at once with an output of the same size.
 
-The candidates take turns, several rounds each, so that other load on the machine affects all of them; each number is the
-median of the rounds. Processor time is that of Triton and its models, without the load generator's, which runs on the same
+The candidates take turns for several rounds, so that other load on the machine affects all of them; each number is the
+median of the rounds. Processor time is that of Triton and its models, without that of the load generator, which runs on the same
 cores.
 """
 
@@ -72,8 +72,8 @@ class Candidate:
 
     Attributes:
         name: the name in the table.
-        model: the name in the server.
-        rounds: the measurements by number of clients: the load's result and the server's processor seconds.
+        model: the name of the model in the server.
+        rounds: for each number of clients, the measurements: the result of the load, and the server's processor time in seconds.
     """
 
     name: str
@@ -181,7 +181,7 @@ def measure(server: LocalServer, candidates: Sequence[Candidate], images: Sequen
 
 
 def largest_difference(server: LocalServer, first: str, second: str, images: Sequence[bytes]) -> float:
-    """Return the largest difference between two models' outputs, in steps of an 8-bit pixel."""
+    """Return the largest difference between two models' outputs, in units of an 8-bit pixel value."""
     connection = Connection(server.http_url)
     worst = 0.0
     for image in images:
@@ -194,7 +194,9 @@ def largest_difference(server: LocalServer, first: str, second: str, images: Seq
 
 
 def own_cost(server: LocalServer, requests: int = 200) -> dict[str, float]:
-    """Return the microseconds that Triton spends in models that pass four numbers on: a plain Python model, and a pipeline."""
+    """Return the microseconds that Triton spends in each of two models that return their input of four numbers: a plain Python model, and
+    a pipeline.
+    """
     found: dict[str, list[float]] = {"identity_numbers": [], "passing": []}
     for _ in range(10):
         for model, values in found.items():
@@ -202,12 +204,12 @@ def own_cost(server: LocalServer, requests: int = 200) -> dict[str, float]:
             put_load(server.http_url, [numbers_request(model)], 1, count=requests)
             after = _compute(server, model)
             values.append((after[0] - before[0]) / (after[1] - before[1]) / 1e3)
-    # Use the least disturbed run, as differences of these small numbers are reported.
+    # Use the least disturbed run, because differences of these small numbers are reported.
     return {model: min(values) for model, values in found.items()}
 
 
 def pipeline_cost(runs: int = 200) -> float:
-    """Return the microseconds that a run of the pipeline that passes four numbers on takes without Triton."""
+    """Return the microseconds that a run of the pipeline that returns its input of four numbers takes without Triton."""
     settings = {"num_threads": CORES, "prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
     pipeline = load_pipeline(HERE / "models" / "passing.py", **settings)
     pipeline.build()
@@ -232,7 +234,7 @@ def _compute(server: LocalServer, model: str) -> tuple[int, int]:
 
 
 def memory(server: LocalServer, images: Sequence[bytes], counts: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the resident memory of the server and its models after each number of requests."""
+    """Return the resident memory of the server and its models after each of these numbers of requests, as pairs (requests, bytes)."""
     requests, sent, found = [image_request(OURS, image) for image in images], 0, []
     for count in counts:
         put_load(server.http_url, requests, 16, count=count - sent)

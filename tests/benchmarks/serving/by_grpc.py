@@ -2,9 +2,9 @@
 
     python tests/benchmarks/serving/by_grpc.py [--clients 32] [--model-host native] [--cores 16] [--json FILE]
 
-The clients are threads of several processes, as one process's Python would take longer than the server. Answers, of 0.6 MB
-each, come back by gRPC too. With ``--cores``, the server has the first cores, and the clients the others. Needs
-tritonclient[grpc] where it runs, and a serving environment.
+The clients are threads of several processes, because in a single process, Python would take longer than the server. Answers, of 0.6 MB
+each, are sent over gRPC, too. With ``--cores``, the server has this number of cores, and the clients have the others. Needs a serving
+environment, and tritonclient[grpc] in the environment of this program.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from penstock.serving.server import LocalServer
 
 
 def asked(address: str, images: Sequence[bytes], clients: int, begin: float, end: float) -> list[float]:
-    """Run clients; return the latency, in seconds, of each request that was answered between two times of the system's clock."""
+    """Run clients; return the latency, in seconds, of each request that was answered between two times on the system's clock."""
     import numpy as np
     from tritonclient.grpc import InferenceServerClient, InferInput, InferRequestedOutput
 
@@ -64,7 +64,7 @@ def asked(address: str, images: Sequence[bytes], clients: int, begin: float, end
 
 
 def split_cores(count: int) -> tuple[set[int], set[int]]:
-    """Return the cores of the server and those of its clients; if ``count`` is 0, both have all cores."""
+    """Return the server's cores, of which there are ``count``, and the clients' cores, which are the others; if it is 0, both have all."""
     cores = sorted(os.sched_getaffinity(0))
     return (set(cores[:count]), set(cores[count:])) if count else (set(cores), set(cores))
 

@@ -1,4 +1,4 @@
-"""Measures several ways to answer the same requests, which take turns; clients are separate processes on the server's cores."""
+"""Measure several ways to answer the same requests, in turns; clients are separate processes on the server's cores."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ import numpy as np
 from processes import cpu_seconds
 
 CORES = len(os.sched_getaffinity(0))
-START_SECONDS = 900.0  # on a machine that others use, too
+START_SECONDS = 900.0  # so long because other programs may use the machine, too
 WARM_UP_SECONDS = 4.0
 
 Answer = Callable[[bytes], Any]
-"""Answers a request."""
+"""A function that sends a request and returns the answer."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,13 @@ class Ways:
     """The ways that are compared.
 
     Attributes:
-        module: the module whose ``WAYS`` makes, from the server's address, a model's folder and a client's requests, an :data:`Answer`.
+        module: the name of a module with ``WAYS``: for each way, a function from the server's address, a model's folder and a client's
+            requests to an :data:`Answer`.
         names: the names of the ways.
-        ours: the way with which the others are compared.
-        limit: the way that uses no server.
-        unit: what is answered.
-        differ: returns whether two answers differ.
+        ours: the name of the way with which the others are compared.
+        limit: the name of the way that uses no server.
+        unit: the name of the thing that a request is about, such as a page.
+        differ: a function that returns whether two answers differ.
     """
 
     module: str
@@ -49,7 +50,9 @@ class Ways:
 def serve_client(
     module: str, way: str, address: str, folder: Path, requests: Sequence[bytes], pipe: Connection
 ) -> None:
-    """Run a client's process: for each number of seconds that it receives, send requests for so long, and return what happened."""
+    """Run a client's process: for each number that arrives over ``pipe``, send requests for this many seconds, and send back what was
+    measured.
+    """
     answer = importlib.import_module(module).WAYS[way](address, folder, requests)
     answer(requests[0])
     pipe.send(None)
@@ -65,12 +68,12 @@ def serve_client(
 
 @dataclass
 class Round:
-    """What happened in one round.
+    """The measurements of one round.
 
     Attributes:
-        seconds: how long it took.
-        latencies: in seconds.
-        cpu_seconds: processor time of the server and the clients.
+        seconds: the length of the round in seconds.
+        latencies: the latency of each request in seconds.
+        cpu_seconds: the processor time of the server and the clients, in seconds.
     """
 
     seconds: float
@@ -94,12 +97,12 @@ class Candidate:
 
     @property
     def throughput(self) -> float:
-        """Answers per second."""
+        """The number of answers per second."""
         return statistics.median(len(one.latencies) / one.seconds for one in self.rounds)
 
     @property
     def processor(self) -> float:
-        """Milliseconds of processor time for each answer."""
+        """The milliseconds of processor time per answer."""
         return 1e3 * statistics.median(one.cpu_seconds / len(one.latencies) for one in self.rounds)
 
     def latency(self, percent: float) -> float:
@@ -146,7 +149,7 @@ class Clients:
 
 @contextlib.contextmanager
 def serving(repository: Path, environment: Path | None = None) -> Iterator[Any]:
-    """Run a server of a repository, on separate ports, from an environment; None: the default."""
+    """Run a server of a repository, on separate ports, from an environment; None: the default environment."""
     from penstock.serving.server import LocalServer
 
     server = LocalServer(repository, environment=environment, timeout=START_SECONDS).start()
@@ -162,8 +165,8 @@ def take_turns(
     """Measure all ways in turns, after a round to warm up.
 
     Args:
-        server: runs the models.
-        folder: the folder of the model that answers in one request.
+        server: the server that runs the models.
+        folder: the folder of the model that needs only one request.
         requests: the requests of each client.
         rounds, seconds: the number of rounds, and the length of each in seconds.
     """

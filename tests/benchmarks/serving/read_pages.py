@@ -1,11 +1,11 @@
-"""Photographed pages read by two networks: called by a pipeline in one request, by clients, or by a Python model (BLS).
+"""Photographed pages that two networks read: called by a pipeline in one request, by clients, or by a Python model (BLS).
 
     python tests/benchmarks/serving/read_pages.py
 
-All serve the networks of the example `ocr` from one Triton, with ONNX Runtime, one thread for each of as many instances as there are
-cores. Clients and the Python model prepare images with OpenCV, and call the recognizer for each line, or, padded to the widest, for all
-lines of a page. Clients are processes of their own on the same cores; none sends a page twice. "networks alone" is the limit: both
-networks, in as many processes as there are cores, on images and lines that are ready.
+One Triton serves the networks of the example `ocr`, with ONNX Runtime: as many instances as there are cores, with one thread each. Clients
+and the Python model prepare images with OpenCV, and call the recognizer for each line, or once for all lines of a page, padded to the
+widest line. Clients are separate processes on the same cores; no client sends a page twice. "networks alone" is the limit: both
+networks, in as many processes as there are cores, on images and lines that were prepared before.
 
 The candidates take turns; each number is the median of the rounds.
 """
@@ -95,7 +95,7 @@ def write_models(repository: Path) -> None:
 
 
 def whole_page(address: str, model: str) -> Answer:
-    """Return a client that sends pages to a model which reads them."""
+    """Return a client that sends pages to a model that reads them."""
     import tritonclient.http as triton
 
     client = triton.InferenceServerClient(address, network_timeout=600)

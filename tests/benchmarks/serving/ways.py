@@ -2,13 +2,13 @@
 
     python tests/benchmarks/serving/ways.py [--dali-env ENVIRONMENT] [--gpu]
 
-Both servers run from the same environment, both are up all the time, and take turns; each number is the median of the
-rounds. Memory and start-up are those of a separate server. Real DALI in a plain Python model, which runs in a stub in
+Both servers run from the same environment. Both are running all the time, and take turns with requests; each number is the median of the
+rounds. Memory and start-up time are measured with separate servers. Real DALI in a plain Python model, which runs in a stub in
 both servers, has separate rows.
 
-Comparing one instance with two shows whether instances wait for each other, e.g. for the GIL. On a machine with two cores, nothing
-else may then take much of the second core: tensors are in shared memory, so that clients and Triton's HTTP server take only a tenth
-of a millisecond for each request.
+Comparing one instance with two shows whether instances wait for each other, e.g. for the GIL. On a machine with two cores, this requires
+that nothing else takes much of the second core; so tensors are in shared memory, and clients and Triton's HTTP server take only a tenth
+of a millisecond per request.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from penstock.serving.server import LocalServer
 console = Console(width=150 if not sys.stdout.isatty() else None, highlight=False)
 
 IMAGE_BYTES = 4 * 3 * 224 * 224
-# The steps of `imagenet_preprocess`, in two models with the image on the GPU between them.
+# The steps of `imagenet_preprocess`, divided into two models; between them, the image stays on the GPU.
 STAGES = {
     "pixels": """
 @autoserialize
@@ -79,16 +79,16 @@ ensemble_scheduling { step [
 
 @dataclass
 class Case:
-    """A kind of requests.
+    """One kind of request.
 
     Attributes:
         name: the name in the table.
-        model: the model that requests go to.
-        requests: the requests to send, in turn.
-        clients: how many are in flight.
-        images: images that are sent and answered through shared memory, instead of ``requests``.
-        rates, costs, medians, tails: requests/s, processor milliseconds per request, and p50 and p99 in milliseconds, of
-            each round, by way.
+        model: the name of the model.
+        requests: the requests to send, in turns.
+        clients: the number of clients, which is the number of requests in flight.
+        images: the images to send instead of ``requests``, with tensors in shared memory.
+        rates, costs, medians, tails: by way of serving, for each round: the requests per second, the milliseconds of processor time per
+            request, and the p50 and p99 of latency in milliseconds.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Case:
 
 
 def write_gpu_models(folder: Path, instances: int = 1) -> None:
-    """Write the repository that both ways serve on a GPU."""
+    """Write the repository that both servers serve on a GPU."""
     export_model(ROOT / "pipelines" / f"{OURS}.py", folder / OURS)
     with (folder / OURS / "config.pbtxt").open("a") as config:
         config.write(ON_GPU % instances)
@@ -132,7 +132,7 @@ def write_gpu_models(folder: Path, instances: int = 1) -> None:
         header = "from penstock import fn, pipeline_def, types\nfrom penstock.plugin.triton import autoserialize\n\n"
         (folder / name / "1" / "pipeline.py").write_text(header + source)
         (folder / name / "config.pbtxt").write_text('backend: "penstock"\nmax_batch_size: 64\n' + ON_GPU % instances)
-    # Encoded images differ in length, so they are sent as byte strings.
+    # Encoded images differ in length, so the input is a tensor of byte strings.
     with (folder / "pixels" / "config.pbtxt").open("a") as config:
         config.write('input [ { name: "encoded_image" data_type: TYPE_STRING dims: [ 1 ] } ]\n')
     (folder / "staged" / "1").mkdir(parents=True)
@@ -140,7 +140,7 @@ def write_gpu_models(folder: Path, instances: int = 1) -> None:
 
 
 def gpu_cases(images: Sequence[bytes]) -> list[Case]:
-    """Return the requests on a GPU."""
+    """Return the cases for a GPU."""
     models = ((OURS, "photographs"), ("staged", "the same in two models"))
     return [
         Case(name, model, [image_request(model, image) for image in images], clients)
@@ -150,7 +150,7 @@ def gpu_cases(images: Sequence[bytes]) -> list[Case]:
 
 
 def write_models(folder: Path) -> None:
-    """Write the repository that both ways serve."""
+    """Write the repository that both servers serve."""
     export_model(ROOT / "pipelines" / f"{OURS}.py", folder / OURS)
     for name in ("passing", "blank"):
         export_model(HERE / "models" / f"{name}.py", folder / name)
@@ -162,7 +162,7 @@ def write_models(folder: Path) -> None:
 
 
 def cases(images: Sequence[bytes], with_dali: bool) -> list[Case]:
-    """Return the requests."""
+    """Return the cases for a CPU."""
     dali = [image_request("dali", image) for image in images] if with_dali else []
     half = [bytes(150_000)]
     return [
@@ -208,7 +208,7 @@ def show(found: Sequence[Case]) -> None:
 
 
 def started(repository: Path, model_host: str) -> tuple[float, float]:
-    """Return the seconds until a repository is ready, and the memory of its server in megabytes after some requests."""
+    """Start a server; return the seconds until its repository is ready, and its memory in megabytes after some requests."""
     began = time.perf_counter()
     with LocalServer(repository, model_host=model_host) as server:
         seconds = time.perf_counter() - began

@@ -1,4 +1,4 @@
-"""A pipeline that takes an encoded image and answers with an empty one: the cost of transferring both."""
+"""A pipeline that takes an encoded image and returns a blank one, which shows the cost of transferring both."""
 
 from penstock import fn, pipeline_def, types
 from penstock.plugin.triton import autoserialize

@@ -1,4 +1,4 @@
-"""Answers immediately with an output of the configured size: the cost of Triton and its Python backend."""
+"""A Python model that answers immediately with an output of the configured size, which shows the cost of Triton and its Python backend."""
 
 import json
 

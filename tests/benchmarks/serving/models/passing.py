@@ -1,4 +1,4 @@
-"""A pipeline that does nothing: the cost of the backend `penstock`."""
+"""A pipeline that returns its input, which shows the cost of the backend `penstock`."""
 
 from penstock import fn, pipeline_def, types
 from penstock.plugin.triton import autoserialize

@@ -13,7 +13,7 @@ class TritonPythonModel:
     """Answers requests one after the other."""
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Read the characters beside this file."""
+        """Read the list of characters, which is in the folder of this file."""
         cv2.setNumThreads(1)
         folder = Path(args["model_repository"]) / args["model_version"]
         characters = (folder / "characters.txt").read_text(encoding="utf-8").split("\n")
