@@ -1,13 +1,14 @@
-// Fuzzes what the core reads of untrusted files without a library: the headers of JPEGs, PNGs and WAVs, and PNGs' pixels. Made for the
-// sanitizers: each file and each output is a separate allocation of exactly its size.
+// Fuzzes the core's own parsers of untrusted files: of the headers of JPEGs, PNGs and WAVs, and of PNGs' pixels. To be run with
+// sanitizers: each file and each output is a separate allocation of exactly the required size.
 //
 //   parsers SEEDS LIBDEFLATE CASES [SEED [FIRST]]
 //
-// SEEDS: a folder of files named jpeg-*, png-* and wav-*. LIBDEFLATE: the library that inflates PNGs. A case is known by its number and the
-// seed; a crash names both. Cases from FIRST on are run.
+// SEEDS: a folder of files named jpeg-*, png-* and wav-*. LIBDEFLATE: the library that inflates PNGs. A case is identified by its number
+// and SEED; a crash reports both. Cases from number FIRST on are run.
 //
-// In half of the cases a stand-in for libdeflate accepts all checksums, and makes up what a PNG's data inflate to: chunks of any kind and
-// rows of any filter are reached. Its pixels are compared with those of a plain unfilter after the specification.
+// In half of the cases, a stand-in for libdeflate accepts all checksums and makes up the rows to which a PNG's data inflate, so that
+// chunks of any kind and rows with any filter are reached. The pixels are then compared with those of a simple implementation of the
+// specification.
 #include <dlfcn.h>
 #include <sanitizer/common_interface_defs.h>
 
@@ -27,7 +28,7 @@
 
 #include "../../backend/core/core.h"
 
-// The one object of Python's that the wheel's library refers to; its functions for C do not use it.
+// The only object of Python to which the library in the wheel refers; the functions that are called here do not use it.
 extern "C" __attribute__((visibility("default"))) void *PyExc_ValueError;
 void *PyExc_ValueError = nullptr;
 
@@ -52,7 +53,7 @@ void expect(bool holds, const char *what) {
   std::exit(1);
 }
 
-// Source: Sebastiano Vigna, SplitMix64: each number follows from the one before by an addition.
+// Source: Sebastiano Vigna, SplitMix64. The state advances by an addition.
 class Random {
  public:
   explicit Random(uint64_t state) : state_(state) {}
@@ -97,7 +98,7 @@ uint64_t unusual_number(Random &random) {
   return random.any_of(kUnusual) + (random.one_in(4) ? random.below(5) - 2 : 0);
 }
 
-// Headers are short, and are hit as often as all the rest.
+// Returns a random position. Headers, which are short, are hit as often as all the rest of the file.
 size_t position_in(Random &random, const File &file) {
   constexpr size_t kReaches[] = {16, 48, 128, 512, SIZE_MAX, SIZE_MAX};
   return random.below(std::min(file.size(), random.any_of(kReaches)));
@@ -233,7 +234,7 @@ File mutated(Random &random, Format format, const File &seed, const File &other,
 
 // -- a stand-in for libdeflate -----------------------------------------------------------------------------------------
 
-// The rows that it inflates to.
+// The rows to which the stand-in inflates all data.
 File made_up;
 
 void *no_decompressor() { return &made_up; }
@@ -247,7 +248,7 @@ int32_t make_up(void *, const void *, size_t in_bytes, void *out, size_t out_byt
   return *written == out_bytes ? 0 : 1;
 }
 
-// What the file itself says, which lies after the data.
+// Returns the checksum in the file, which follows the data, so that all checksums match.
 uint32_t matching_crc32(uint32_t, const void *data, size_t bytes) { return big_endian32(static_cast<const uint8_t *>(data) + bytes); }
 
 constexpr PenstockLibdeflate kStandIn{no_decompressor, forget, make_up, matching_crc32};
@@ -271,7 +272,7 @@ std::optional<Header> header_of(const File &file) {
   return header;
 }
 
-// Rows of any filters, a few of which there are none of, and values that are mostly random.
+// Returns rows with random filters, a few of which do not exist, and with mostly random values.
 File random_rows(Random &random, const Header &header) {
   const size_t pitch = header.row_bytes() + 1, kinds = random.below(6);
   File rows(header.height * pitch);
@@ -294,7 +295,7 @@ int paeth(int a, int b, int c) {
   return pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
 }
 
-// The bytes of unfiltered rows; nothing if there is a filter that does not exist.
+// Returns the bytes of unfiltered rows; nothing if a filter does not exist.
 std::optional<File> unfiltered(const File &filtered, const Header &header) {
   const size_t row_bytes = header.row_bytes(), step = std::max<size_t>(header.channels() * header.bits / 8, 1);
   File rows(header.height * row_bytes);
@@ -316,7 +317,7 @@ File big_endian_values(File values) {
   return values;
 }
 
-// The colours of a file; nothing if it has no palette.
+// Returns the palette of a file; empty if there is none.
 File palette_of(const File &file) {
   for (const Chunk &chunk : chunks_of(kPng, file)) {
     if (std::memcmp(&file[chunk.start + 4], "PLTE", 4) != 0) continue;
@@ -325,8 +326,8 @@ File palette_of(const File &file) {
   return {};
 }
 
-// Source: the PNG specification, 7.2 and 11.2.2. The values of unfiltered rows, as stored or of colours in the palette; nothing if one is
-// not in it.
+// Returns the values of unfiltered rows as stored or, with a palette, the values of their colours; nothing if a colour is not in the
+// palette. Source: the PNG specification, 7.2 and 11.2.2.
 std::optional<File> values_of(const File &rows, const Header &header, const File &palette) {
   constexpr size_t kColourBytes = 3;
   if (header.bits == 16) return big_endian_values(rows);
@@ -361,7 +362,7 @@ size_t output_channels(const Header &header, int64_t space) {
   return space == PENSTOCK_PIXELS_AS_STORED && header.colour_type != 3 ? header.channels() : 3;
 }
 
-// The pixels of a window, or nothing.
+// Returns the pixels of a window; nothing if the core does not decode it.
 std::optional<File> decoded(const PenstockLibdeflate &library, const File &file, const Header &header, const Window &window,
                             int64_t space, size_t pixel_bytes) {
   File output(window.height * window.width * pixel_bytes);
@@ -388,7 +389,7 @@ File cut(const File &whole, size_t width, const Window &window, size_t pixel_byt
   return part;
 }
 
-// Returns whether the file is decoded.
+// Decodes a PNG, and windows of it, and checks the results; returns whether the whole image could be decoded.
 bool decode_png(Random &random, const PenstockLibdeflate &real, const File &file) {
   const std::optional<Header> header = header_of(file);
   if (!header) {
@@ -405,7 +406,7 @@ bool decode_png(Random &random, const PenstockLibdeflate &real, const File &file
   const size_t pixel_bytes = output_channels(*header, space) * header->value_bytes();
   const Window all{0, 0, header->height, header->width};
   const std::optional<File> whole = decoded(library, file, *header, all, space, pixel_bytes);
-  // A window that is not there, and rows of other lengths, as for another file's header.
+  // A window that reaches beyond the image, and a row of another length, as if the caller had read another file's header, are refused.
   const Window beyond{random.below(2), random.below(2), header->height, header->width + random.below(2)};
   if (beyond.top + beyond.left + beyond.width > header->width) {
     expect(!decoded(library, file, *header, beyond, space, pixel_bytes), "pixels beyond the image");
@@ -416,7 +417,7 @@ bool decode_png(Random &random, const PenstockLibdeflate &real, const File &file
   window.width = 1 + random.below(header->width - window.left);
   const std::optional<File> part = decoded(library, file, *header, window, space, pixel_bytes);
   if (!whole) {
-    // Only a colour that is not in the palette may lie outside the window.
+    // If a window can be decoded, the image can be, too, except if a colour outside the window is not in the palette.
     expect(!part || header->colour_type == 3, "a part of an image that cannot be decoded");
     return false;
   }
@@ -469,7 +470,7 @@ using Seeds = std::array<std::vector<File>, kFormats>;
 Seeds seeds_in(const char *folder) {
   std::vector<std::filesystem::path> paths;
   for (const auto &entry : std::filesystem::directory_iterator(folder)) paths.push_back(entry.path());
-  // Cases follow from the order.
+  // Sorted, because the cases depend on the order of the seeds.
   std::sort(paths.begin(), paths.end());
   Seeds seeds;
   for (const auto &path : paths) {

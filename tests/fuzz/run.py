@@ -1,8 +1,8 @@
-"""Fuzzes the decoders: sends mutated files through served pipelines, in supervised processes.
+"""Fuzz the decoders: run mutated files through pipelines as they are served, in supervised processes.
 
     PYTHONPATH=backend python tests/fuzz/run.py --cases 1000000 --processes 16 --seconds 600 --json fuzz.json
 
-A case is known by its number and the campaign's seed: ``--only 4711`` writes that case's files and runs it alone.
+A case is identified by its number and the campaign's seed: ``--only 4711`` writes that case's files and runs it alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import sys
 from pathlib import Path
 
-# One thread per process, as there are as many processes as cores.
+# Libraries get one thread per process, because there are as many processes as cores.
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 os.environ.setdefault("SVT_LOG", "0")
@@ -50,7 +50,7 @@ def main() -> int:
         TextColumn("{task.description}"),
         TimeElapsedColumn(),
     )
-    # The progress bar must not start a thread, as processes are forked from this one.
+    # The progress bar must not start a thread, because this process forks others.
     with Progress(*columns, console=console, auto_refresh=False) as progress:
         task = progress.add_task("preparing", total=args.cases)
 

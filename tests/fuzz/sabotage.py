@@ -1,4 +1,4 @@
-"""Runs a campaign on a decoder that misbehaves in every way, to test that fuzzing detects that."""
+"""Run a campaign on a decoder that misbehaves in every way that fuzzing has to detect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _decode = npy.view_npy
 
 
 def _view(encoded: np.ndarray, whole: bool = False) -> np.ndarray:
-    """Do the same as ``view_npy``, but crash, hang or fail for a few of the files."""
+    """Same as ``view_npy``, but crash, hang or fail for a few of the files."""
     if _begun:
         deed = zlib.crc32(encoded) % 900
         if deed in (0, 1):
@@ -42,7 +42,7 @@ def _view(encoded: np.ndarray, whole: bool = False) -> np.ndarray:
             while True:
                 pass
     array = _decode(encoded, whole)
-    # State left by one file breaks the next one.
+    # Here, state that one file leaves behind breaks the next file.
     if _begun and len(_hoard) and _hoard[-1].size == 1 and array.size and encoded.size % 2 == 0:
         _hoard.clear()
         return array + array.dtype.type(1) if array.dtype.kind in "fiu" else array

@@ -1,4 +1,4 @@
-"""Writes the seeds that `parsers.cc` mutates into a folder, and prints the path of the library that inflates PNGs.
+"""Write the seeds that `parsers.cc` mutates into a folder, and print the path of the library that inflates PNGs.
 
 PYTHONPATH=backend python tests/fuzz/write_seeds.py FOLDER
 """

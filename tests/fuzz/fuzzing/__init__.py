@@ -1,1 +1,1 @@
-"""Fuzzes everything that decodes untrusted bytes: seeds, mutations, targets, and supervised processes to run them."""
+"""Fuzzing of everything that decodes untrusted bytes: seeds, mutations, targets, and supervised processes that run them."""

@@ -23,13 +23,13 @@ from fuzzing.settings import Settings
 from fuzzing.worker import READY, Job, Report, Worker, quiet, serve
 
 _fork = multiprocessing.get_context("fork")
-# When the time is over, cases of lost processes still run one by one, for at most this many seconds.
+# When the campaign's time is over, the cases of processes that were lost still run one by one, for at most this many seconds.
 _GRACE = 60.0
 _WAITING = 6
-"""How many times its limit of processor time a case may take in all: on a busy machine, most of that is waiting."""
+"""The maximum wall time of a case, as a multiple of its limit of processor time: on a busy machine, processes wait most of the time."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 _MOST_KEPT = 4
-"""The largest number of cases that are stored of each kind of failure."""
+"""The maximum number of cases that are stored for each distinct failure."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Bounds:
     """Limits of time and memory beyond which a case fails.
 
     Attributes:
-        seconds: the processor time that a single case may take; a batch may take four times as much. Both are ended after six times
-            that time by the clock.
-        memory: the bytes that a process may hold with a single case; with a batch, four times as many.
+        seconds: the processor time that a single case may take, in seconds; a batch may take four times as much. Both are also ended when
+            their wall time is six times as long as that limit.
+        memory: the number of bytes that a process may hold while it runs a single case; with a batch, four times as many.
     """
 
     seconds: float = 10.0
@@ -65,7 +65,7 @@ class Summary:
 
     @property
     def bad(self) -> int:
-        """The number of cases with bad outcomes."""
+        """The number of cases with an outcome in ``BAD``."""
         return sum(count for (_, kind), count in self.counts.items() if kind in BAD)
 
     def as_json(self) -> str:
@@ -81,7 +81,7 @@ class Summary:
 
 @dataclass
 class _Slot:
-    """A slot for a process: the current one, its job, when that started, and the processor time spent by then."""
+    """A slot for a process: the current process, its job, the time at which the job started, and the processor time used before."""
 
     log: Path
     process: Any = None
@@ -92,14 +92,14 @@ class _Slot:
 
 
 class Campaign:
-    """Runs cases in supervised processes: one that dies, hangs or grows is ended, and its cases are run one by one.
+    """Runs cases in supervised processes: a process that dies, hangs or takes too much memory is ended, and its cases are run one by one.
 
     Args:
         seed: the seed of all random choices.
         formats: the formats that are fuzzed; empty: all.
-        settings: the pipelines' settings.
+        settings: the settings of the pipelines.
         bounds: the limits of a case.
-        fences: whether memory is put between inaccessible pages.
+        fences: whether memory is allocated between inaccessible pages; see :mod:`fuzzing.fences`.
     """
 
     def __init__(
@@ -123,12 +123,12 @@ class Campaign:
     def run(
         self, count: int, processes: int, seconds: float = 0.0, tell: Callable[[Summary], None] | None = None
     ) -> Summary:
-        """Run the cases from 0 to ``count``, or as many as there is time for.
+        """Run the first ``count`` cases, or as many as there is time for; return the results.
 
         Args:
             processes: the number of processes that run at the same time.
-            seconds: the seconds after which no new cases are started; 0: no limit.
-            tell: called with the results so far, from time to time.
+            seconds: the time, in seconds, after which no new cases are started; 0: no limit.
+            tell: a function that is called with the results so far, from time to time.
         """
         started = time.monotonic()
         _in_a_process(self._folder / "warm.log", lambda: self._warm_up(count))
@@ -192,7 +192,7 @@ class Campaign:
                 if message == READY:
                     slot.since, slot.computed = time.monotonic(), _computed(slot.process.pid)
                 elif message.peak > self._bounds.memory:
-                    # The next job gets a new process, as this one may retain memory.
+                    # The next job gets a new process, because this one may not release its memory.
                     self._lost(slot, Outcome(MEMORY, f"the process held {message.peak >> 20} MiB", "at the end"))
                     return
                 else:
@@ -221,7 +221,7 @@ class Campaign:
             self._keep(number, format, outcome)
 
     def _lost(self, slot: _Slot, outcome: Outcome) -> None:
-        """Handle a process that is gone or must be ended: end it, and have its cases run one by one."""
+        """Handle a process that is gone or must be ended: end it, and queue its cases to be run one by one."""
         job = slot.job
         _end(slot)
         if job is not None:
@@ -247,7 +247,9 @@ class Campaign:
 
 
 def _in_a_process(log: Path, make: Callable[[], Any]) -> Any:
-    """Return a function's result, computed in another process: libraries may start threads, with which this one could not fork."""
+    """Return the result of a function that is called in another process: libraries may start threads, and a process with threads must not
+    fork.
+    """
     ours, theirs = _fork.Pipe()
 
     def child() -> None:
@@ -277,7 +279,7 @@ def _end(slot: _Slot) -> None:
 
 
 def _how(slot: _Slot) -> Outcome:
-    """Return how a process died, and where."""
+    """Return the outcome that describes how a process died, and where."""
     slot.process.join(10)
     code = slot.process.exitcode
     name = signal.Signals(-code).name if code is not None and code < 0 else f"exit {code}"
@@ -290,13 +292,13 @@ def _how(slot: _Slot) -> Outcome:
 
 
 def _computed(process_id: int) -> float:
-    """Return the seconds of processor time that a process has used, including those of children that it waited for."""
+    """Return the processor time, in seconds, that a process has used, including that of children for which it has waited."""
     try:
         # The name, in parentheses, may contain spaces.
         fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return 0.0
-    # Fields 14 to 17 of proc(5); the first two, id and name, are cut off.
+    # These are fields 14 to 17 of proc(5); the first two fields, id and name, are not in the list.
     return sum(map(int, fields[11:15])) / _TICKS
 
 

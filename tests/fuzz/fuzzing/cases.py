@@ -1,4 +1,4 @@
-"""Derives a case's target and mutated file from its number and a seed."""
+"""Derive the target and the mutated file of a case from its number and a seed."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _WEIGHTS = {
     "chunks": 2.0,
     "video": 1.5,
 }
-"""The relative frequency of formats; others have 1."""
+"""The relative frequency of formats; formats that are not listed have 1."""
 
 
 class Case(NamedTuple):
-    """A mutated file, or data set."""
+    """A mutated file or data set."""
 
     format: str
     content: Any
@@ -42,7 +42,7 @@ class Cases:
 
     Args:
         seeds: the files to mutate.
-        seed: the seed of all random choices.
+        seed: the number from which all random choices follow.
         formats: the formats that are fuzzed; empty: all.
     """
 
@@ -56,22 +56,22 @@ class Cases:
             raise ValueError(f"No target takes any of {sorted(formats)}; there are {sorted(present)}")
         self._names = list(self._formats)
         families = [tuple(t.formats) for t in ALL_TARGETS if t.name in self._formats]
-        # Targets that accept the same formats share the formats' weight.
+        # Targets that accept the same formats share the weight of these formats.
         self._target_weights = [
             sum(_WEIGHTS.get(format, 1.0) for format in self._formats[name]) / families.count(family)
             for name, family in zip(self._names, families)
         ]
 
     def target(self, batch: int) -> str:
-        """Return the name of the target of a batch's cases."""
+        """Return the name of the target for the cases of a batch."""
         return Random(f"{self._seed} batch {batch}").choices(self._names, self._target_weights)[0]
 
     def rng(self, batch: int) -> Random:
-        """Return the random generator of a batch's run."""
+        """Return the random generator for running a batch."""
         return Random(f"{self._seed} run {batch}")
 
     def case(self, number: int) -> Case:
-        """Return the case of that number."""
+        """Return case ``number``."""
         rng = Random((self._seed << 44) | number)
         formats = self._formats[self.target(number // BATCH)]
         format = rng.choices(formats, [_WEIGHTS.get(format, 1.0) for format in formats])[0]
@@ -95,6 +95,6 @@ _KINDS = {
 
 
 def _mutated_set(rng: Random, files: dict[str, bytes], others: Sequence[bytes]) -> dict[str, bytes]:
-    """Return a data set with one file mutated."""
+    """Return a data set in which one file is mutated."""
     name = rng.choice(list(files))
     return {**files, name: mutated(rng, _KINDS.get(name.rpartition(".")[2], "record"), files[name], others)}

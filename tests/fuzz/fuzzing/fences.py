@@ -1,7 +1,7 @@
-"""Fenced memory: out-of-bounds access by a kernel or library crashes at once.
+"""Fenced memory, in which out-of-bounds access by a kernel or library crashes the process at once.
 
-Numba checks the bounds of arrays (``NUMBA_BOUNDSCHECK=1``), but not those of pointers, which the JPEG kernels use in
-their inner loops. Here encoded files, decoded batches and the kernels' buffers end, or begin, at an inaccessible page.
+numba checks the bounds of arrays (``NUMBA_BOUNDSCHECK=1``), but not accesses through pointers, which the JPEG kernels use in
+their inner loops. Here, encoded files, decoded batches and the kernels' buffers begin or end at an inaccessible page.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _c = ctypes.CDLL(None, use_errno=True)
 
 
 def fenced(size: int) -> np.ndarray:
-    """Return zeros, uint8 of shape (size,), which alternately end at a fence or begin at one."""
+    """Return zeros, uint8 of shape (size,), in memory that alternately ends and begins at an inaccessible page."""
     room = -(-max(size, 1) // _PAGE) * _PAGE
     memory = np.frombuffer(mmap.mmap(-1, room + 2 * _PAGE), np.uint8)
     for fence in (0, _PAGE + room):
@@ -33,14 +33,14 @@ def fenced(size: int) -> np.ndarray:
 
 
 def fenced_copy(array: np.ndarray) -> np.ndarray:
-    """Return an array with the same values between fences."""
+    """Return a copy of an array in fenced memory."""
     copy = fenced(array.nbytes).view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
 
 
 def put_up() -> None:
-    """Make decoders of this process use fenced memory from now on."""
+    """Make the decoders in this process use fenced memory from now on."""
     from penstock.kernels.cpu.jpeg import scan, segments
     from penstock.kernels.thread_buffers import ThreadBuffers
     from penstock.tensors.memory import HostPool

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 Seed = tuple[str, bytes]
-"""A format, and a file in that format."""
+"""The name of a format, and the bytes of a file in that format."""
 
 HEIGHT, WIDTH = 48, 56
 
 
 def picture(channels: int = 3, height: int = HEIGHT, width: int = WIDTH, dtype: Any = np.uint8) -> np.ndarray:
-    """Return slopes and an edge, so that every kind of predictor has something to do: (H, W, C) or (H, W)."""
+    """Return an image (H, W, C) or (H, W) of slopes and an edge, so that every kind of predictor has an effect."""
     y, x = np.mgrid[0:height, 0:width]
     planes = [(x * 4 + y * (2 + c) + 90 * (x > width // 2)) % 251 for c in range(max(channels, 1))]
     pixels = np.stack(planes, axis=-1)
@@ -87,10 +87,10 @@ def _jpegs() -> Iterator[Seed]:
     yield from _known("jpeg", *(_saved("JPEG", colour, "CMYK", progressive=p) for p in (False, True)))
     yield from _known("jpeg", _saved("JPEG", colour, keep_rgb=True), _saved("JPEG", colour, icc_profile=b"i" * 300))
     yield from _known("jpeg", _saved("JPEG", picture(3, 40, 250), quality=95, subsampling="4:2:0"))
-    # Wide enough for kernels to decode them at smaller scales.
+    # These images are wide enough to be decoded by kernels at smaller scales, too.
     for sampling, progressive in (("4:4:4", False), ("4:2:2", False), ("4:2:0", True)):
         yield from _known("jpeg", _saved("JPEG", picture(3, 40, 250), subsampling=sampling, progressive=progressive))
-    # OpenCV's samplings: 4:1:1 and 4:4:0.
+    # The values with which OpenCV writes the subsamplings 4:1:1 and 4:4:0.
     for sampling in (0x411111, 0x121111):
         yield from _known("jpeg", _written(".jpg", colour, 7, sampling))
 
@@ -122,7 +122,7 @@ def png_chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def interlaced_png(pixels: np.ndarray, colour_type: int) -> bytes:
-    """Return a PNG in seven passes, which none of the libraries here can write."""
+    """Return an interlaced PNG, which has seven passes; no library that is used here can write one."""
     height, width = pixels.shape[:2]
     lines = bytearray()
     for top, left, down, across in (
@@ -189,7 +189,7 @@ def _tiffs() -> Iterator[Seed]:
 
 
 def hand_made_tiff(pixels: np.ndarray, order: str, planar: bool, tiled: bool) -> bytes:
-    """Return a TIFF without compression in layouts that Pillow does not write."""
+    """Return an uncompressed TIFF in a layout that Pillow does not write: of either byte order, planar or not, tiled or not."""
     height, width, channels = pixels.shape
     side = 16
     planes = [pixels[..., c : c + 1] for c in range(channels)] if planar else [pixels]
@@ -255,7 +255,7 @@ def _others() -> Iterator[Seed]:
     yield from _known(
         "ico", _saved("ICO", picture(4)), _saved("ICO", picture(4), sizes=[(16, 16)], bitmap_format="bmp")
     )
-    # Formats that are not supported: they must be refused, or read without harm.
+    # These formats are not supported: their files must be refused, or decoded without harm.
     for name in ("TGA", "PCX", "DDS", "SGI", "MSP", "XBM", "IM", "SPIDER", "QOI", "EPS", "PDF", "BLP"):
         yield from _known("foreign", _saved(name, picture(3, 24, 32), "1" if name in ("MSP", "XBM") else None))
     yield from _known("foreign", *(_written(name, picture(3, 24, 32)) for name in (".hdr", ".exr", ".sr", ".jxl")))

@@ -1,4 +1,4 @@
-"""Mutations of files: of arbitrary bytes, and of their formats' fields."""
+"""Mutations of files: of arbitrary bytes, and of fields of their formats."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _NUMBERS = (
     *(1 << 40, (1 << 63) - 1, 1 << 63, (1 << 64) - 1),
 )
 _LONGEST = 1 << 18
-"""The largest size of a mutated file, in bytes."""
+"""The maximum size of a mutated file, in bytes."""
 
 Mutation = Callable[[Random, bytearray], None]
 
 
 def mutated(rng: Random, format: str, seed: bytes, others: Sequence[bytes]) -> bytes:
-    """Return a seed with one or more mutations, of any bytes and of its format's fields.
+    """Return a seed with one or more mutations, of arbitrary bytes and of fields of its format.
 
     Args:
         format: the seed's format.
-        others: more seeds, parts of which are copied in.
+        others: other seeds, of which parts are inserted.
     """
     data = bytearray(seed)
     own = _OF_FORMATS.get(format)
@@ -47,7 +47,7 @@ def mutated(rng: Random, format: str, seed: bytes, others: Sequence[bytes]) -> b
 
 
 def _place(rng: Random, data: bytearray) -> int:
-    """Return a position in the data: headers, which are short, are hit as often as all the rest."""
+    """Return a random position in the data. Headers, which are short, are hit as often as all the rest of the file."""
     size = len(data)
     return rng.randrange(min(size, rng.choice((32, 128, 512, size, size, size))))
 
@@ -67,7 +67,7 @@ def _set_number(rng: Random, data: bytearray) -> None:
 
 
 def put_number(rng: Random, data: bytearray, place: int, size: int, order: str) -> None:
-    """Write a number that is often at a boundary, or near the present one."""
+    """Write a random number, often a boundary value or a number near the current one, at ``place``."""
     if place + size > len(data):
         return
     byte_order = "little" if order == "<" else "big"
@@ -141,7 +141,7 @@ Chunk = tuple[int, int, int]
 
 
 def _edit_chunks(rng: Random, data: bytearray, chunks: list[Chunk]) -> int | None:
-    """Delete, duplicate or exchange chunks; or return the number of one whose contents the caller should change."""
+    """Delete, duplicate or exchange chunks; or return the number of a chunk whose contents the caller should change."""
     if not chunks:
         return None
     number = rng.randrange(len(chunks))
@@ -184,7 +184,7 @@ def _mutate_jpeg(rng: Random, data: bytearray) -> None:
     elif kind < 0.25:
         put_number(rng, data, start + 2, 2, ">")
     elif kind < 0.4:
-        # Insert a marker, a restart or the end, in the data of the scan.
+        # Write a marker, such as a restart or the end of the image, into the data of the scan.
         place = rng.randrange(min(chunks[-1][2], len(data) - 1), len(data))
         data[place : place + 2] = bytes([0xFF, rng.choice((0, 0xD0, 0xD1, 0xD7, 0xD9, 0xFF, 0xDA))])
     elif kind < 0.5:
@@ -217,7 +217,7 @@ def _png_chunks(data: bytearray) -> list[Chunk]:
 
 
 def _mutate_png(rng: Random, data: bytearray) -> None:
-    """Change chunks and correct their checksums, as otherwise most readers would stop."""
+    """Change chunks, and correct their checksums, because most readers stop at a wrong checksum."""
     chunks = _png_chunks(data)
     number = _edit_chunks(rng, data, chunks)
     if number is None:
@@ -234,7 +234,7 @@ def _mutate_png(rng: Random, data: bytearray) -> None:
 
 
 def _change_packed(rng: Random, body: bytearray) -> None:
-    """Change zlib-compressed data, and compress it again."""
+    """Decompress zlib data, change the result, and compress it again."""
     try:
         lines = bytearray(zlib.decompress(body))
     except zlib.error:
@@ -324,7 +324,7 @@ def _mutate_jpeg2k(rng: Random, data: bytearray) -> None:
             following = data.find(b"\xff\x90", position)
             position = following if following >= 0 else len(data)
     if chunks and rng.random() < 0.35:
-        # The sizes of image and tiles are in the first segment.
+        # The sizes of the image and of its tiles are in the first segment.
         place = chunks[0][1] + rng.choice((2, 6, 10, 14, 18, 22, 26, 30))
         put_number(rng, data, place, 4, ">")
         return
@@ -403,7 +403,7 @@ _WORDS = (b"0", b"-1", b"1", b"65535", b"65536", b"99999999999", b"4294967297", 
 
 
 def _mutate_text(rng: Random, data: bytearray) -> None:
-    """Mutate a word of a text: headers of PNM files, indices, JSON."""
+    """Mutate a word of a text, such as the header of a PNM file, an index, or JSON."""
     text = bytes(data[:2000])
     spans, start = [], None
     for i, byte in enumerate(text):
@@ -463,7 +463,7 @@ def _mutate_npy(rng: Random, data: bytearray) -> None:
     for found, replacements in rng.sample(_NPY_WORDS, len(_NPY_WORDS)):
         if found in old:
             new = old.replace(found, rng.choice(replacements), 1)
-            # Spaces after the words keep the header's length.
+            # Pad with spaces to keep the header's length.
             data[10:128] = new.rstrip()[: len(old) - 1].ljust(len(old) - 1) + b"\n" if rng.random() < 0.8 else new
             return
 
@@ -479,7 +479,7 @@ _NPY_WORDS = (
 
 
 def _mutate_record(rng: Random, data: bytearray) -> None:
-    """Mutate lengths near the start, which records and protobuf messages have."""
+    """Mutate numbers near the start, where records and protobuf messages have lengths."""
     _set_field(rng, data, rng.randrange(min(len(data), 120)), "<")
 
 

@@ -16,7 +16,7 @@ from fuzzing.image_seeds import Seed, image_seeds, picture
 
 
 def audio_seeds() -> Iterator[Seed]:
-    """Yield sounds of the formats that libsndfile writes."""
+    """Yield sounds in the formats that libsndfile writes."""
     try:
         import soundfile
     except ImportError:
@@ -84,7 +84,7 @@ def _clip(av: Any, container: str, codec: str) -> bytes:
 
 
 def npy_seeds() -> Iterator[Seed]:
-    """Yield arrays of several types, orders and versions of the format."""
+    """Yield `.npy` files with arrays of several types and orders, in several versions of the format."""
     arrays: list[np.ndarray] = [
         *(np.arange(24).astype(kind).reshape(4, 6) for kind in ("u1", "<i2", ">i4", "<f4", "<f8", "?", "<f2")),
         *(np.asfortranarray(np.arange(12.0, dtype=np.float32).reshape(3, 4)), np.zeros((0, 3), np.float32)),
@@ -98,11 +98,11 @@ def npy_seeds() -> Iterator[Seed]:
 
 
 INFLATED = 1024
-"""The size of the decompressed LZ4 blocks of the seeds, in bytes."""
+"""The size of each LZ4 block of the seeds after decompression, in bytes."""
 
 
 def lz4_seeds() -> Iterator[Seed]:
-    """Yield LZ4 blocks, and a file of two blocks after a table of their offsets."""
+    """Yield LZ4 blocks, and a file that consists of a table of offsets followed by two blocks."""
     try:
         from lz4 import block
     except ImportError:
@@ -122,7 +122,7 @@ Files = dict[str, bytes]
 
 
 def data_sets() -> Iterator[tuple[str, Files]]:
-    """Yield small data sets: a reader's name, and the files that it reads."""
+    """Yield small data sets: the name of a reader, and the files that it reads."""
     images = [data for name, data in image_seeds() if name in ("jpeg", "png")][:4]
     yield "tfrecord", _tfrecord(images)
     yield "mxnet", _recordio(images)
@@ -221,7 +221,7 @@ def _coco(image: bytes) -> Files:
 
 
 def _datums(images: list[bytes]) -> Files:
-    """Return the records of an LMDB database, by key, to which they are later written."""
+    """Return the records of an LMDB database, by key; the database itself is written later."""
     records = [field(1, 3) + field(4, image[:300]) + field(5, number) for number, image in enumerate(images)]
     return {f"{number:08d}": record for number, record in enumerate(records)}
 

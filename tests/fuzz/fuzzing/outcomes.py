@@ -16,15 +16,16 @@ UNTYPED, NEIGHBOUR = "UNTYPED", "NEIGHBOUR"
 CRASH, HANG, MEMORY = "CRASH", "HANG", "MEMORY"
 
 GOOD = (OK, REFUSED, ISOLATED)
-"""Decoded; refused with one of Penstock's errors; refused because it ended the worker process that decoded it."""
+"""Outcomes that are allowed: the file was decoded; it was refused with one of Penstock's errors; or it was refused because it ended the
+worker process that decoded it."""
 
 BAD = (CRASH, HANG, MEMORY, UNTYPED, NEIGHBOUR)
-"""The process died, did not answer, or took too much memory; an error that is not Penstock's leaked; a good sample of the
-same batch was wrong, or failed."""
+"""Outcomes that are failures: the process died, did not answer, or took too much memory; an error that is not one of Penstock's was
+raised; or a good sample of the same batch was wrong, or failed."""
 
 
 class Outcome(NamedTuple):
-    """A kind and, for all kinds but ``ok``, what was observed, and where."""
+    """The kind of an outcome and, for all kinds except ``ok``, what was observed and where."""
 
     kind: str
     message: str = ""
@@ -38,7 +39,7 @@ def of_error(error: BaseException, os_errors: bool = False) -> Outcome:
     """Return the outcome for a sample that failed.
 
     Args:
-        os_errors: whether an operating system's error about a file counts as a refusal.
+        os_errors: whether an error of the operating system about a file counts as a refusal.
     """
     cause: BaseException = error
     while isinstance(cause, OperatorError) and not isinstance(cause.__cause__, (RaisedAt, type(None))):
@@ -52,7 +53,9 @@ def of_error(error: BaseException, os_errors: bool = False) -> Outcome:
 
 
 def _is_ours(cause: BaseException) -> bool:
-    """Return whether an error is Penstock's: of its classes, or of a class that users catch, raised by Penstock's code."""
+    """Return whether an error is one of Penstock's: its class is Penstock's, or Penstock's code raised it and its class is one that users
+    catch.
+    """
     if isinstance(cause, PenstockError):
         return True
     if not isinstance(cause, (ValueError, OSError, NotImplementedError, RuntimeError, TypeError)):
@@ -71,7 +74,7 @@ def _place(cause: BaseException) -> str:
 
 
 def _frames(cause: BaseException) -> list[tuple[str, int, str]]:
-    """Return the files, lines and functions of an error's traceback, which is text if the error was stored."""
+    """Return the file, line and function of each frame of an error's traceback; if the error was stored, the traceback is text."""
     last: BaseException | None = cause
     while last is not None and not isinstance(last, RaisedAt):
         last = last.__cause__

@@ -1,4 +1,4 @@
-"""Fuzzes readers, by data sets with one mutated file, and the video input, by clips fed one after the other."""
+"""Fuzzing of readers, with data sets in which one file is mutated, and of the video input, which is fed one clip after the other."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from penstock.tensors import TensorListCPU
 
 @dataclass(frozen=True)
 class ReaderTarget:
-    """A reader.
+    """A reader to fuzz.
 
     Attributes:
         name: the target's name.
-        formats: the kind of data set that it reads.
+        formats: the kind of data set that the reader reads.
         define: a function from the folders of data sets to the outputs.
-        takes_several: whether a good data set is read together with the mutated one, before it.
+        takes_several: whether the reader takes several data sets; then a good one precedes the mutated one.
     """
 
     name: str
@@ -113,7 +113,7 @@ _BATCH, _BATCHES = 2, 3
 
 
 class RunningReader:
-    """Builds a pipeline on each data set, and runs some batches of it."""
+    """Builds a pipeline for each data set, and runs a few batches."""
 
     def __init__(self, target: ReaderTarget, sets: Sequence[Files], settings: Settings) -> None:
         self.target = target
@@ -121,7 +121,7 @@ class RunningReader:
         self._root = Path(
             tempfile.mkdtemp(prefix="penstock-fuzz-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
         )
-        # Manifests name files relative to the working directory.
+        # Paths in manifests are relative to the working directory.
         os.chdir(self._root)
         self._number = 0
         self._good = self._written(sets[0])
@@ -133,7 +133,7 @@ class RunningReader:
         shutil.rmtree(self._root, ignore_errors=True)
 
     def _written(self, files: Files) -> Path:
-        # Each set gets a new folder, as some libraries cache files by path.
+        # Each data set gets a new folder, because some libraries cache files by path.
         self._number += 1
         folder = self._root / str(self._number)
         folder.mkdir()
@@ -161,7 +161,7 @@ class RunningReader:
         return first
 
     def run(self, rng: Random, sets: Sequence[Files]) -> list[Outcome]:
-        """Read mutated data sets, one after the other."""
+        """Read mutated data sets, one after the other; return the outcome of each."""
         return [self._outcome(files) for files in sets]
 
     def _outcome(self, files: Files) -> Outcome:
@@ -205,7 +205,7 @@ class InputTarget:
 
 
 class RunningInput:
-    """A pipeline that is fed one clip after the other; every second one is good."""
+    """A pipeline that is fed one clip after the other; every second clip is good."""
 
     def __init__(self, target: InputTarget, clips: Sequence[bytes], settings: Settings) -> None:
         self.target = target
@@ -233,7 +233,7 @@ class RunningInput:
         return frames
 
     def run(self, rng: Random, clips: Sequence[bytes]) -> list[Outcome]:
-        """Feed mutated clips, each followed by a good one."""
+        """Feed mutated clips, each followed by a good one; return the outcome of each mutated clip."""
         outcomes = []
         for clip in clips:
             try:

@@ -1,4 +1,4 @@
-"""All seeds."""
+"""All seeds: the files that are mutated."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class Seeds(NamedTuple):
     """The files that are mutated.
 
     Attributes:
-        files: the files, by format.
-        sets: data sets of readers, by reader.
+        files: single files, by format.
+        sets: data sets, by reader.
     """
 
     files: dict[str, list[bytes]]

@@ -20,7 +20,7 @@ class Settings:
 
 
 def pipeline_with(settings: Settings, batch_size: int, define: Callable[[], Any]) -> Pipeline:
-    """Return a pipeline with the settings of a server, built."""
+    """Return a built pipeline with a server's settings."""
     pipeline = Pipeline(
         batch_size=batch_size,
         num_threads=1,

@@ -1,4 +1,4 @@
-"""The fuzzed pipelines, run as in serving, on batches that mix mutated and valid files."""
+"""The fuzzed pipelines, which run as in serving, on batches of mutated and valid files."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Target:
 
     Attributes:
         name: the target's name.
-        formats: the formats that it is fed.
+        formats: the formats of the files that the pipeline is fed.
         define: a function from the input to the outputs.
         files_per_run: the number of mutated files in a batch.
-        outputs_vary: whether outputs of good files vary from run to run, so that they are only checked to exist.
+        outputs_vary: whether the outputs of good files vary from run to run; then it is only checked that there are outputs.
     """
 
     name: str
@@ -56,7 +56,7 @@ def _normalized(encoded: Any) -> Any:
 
 
 def _in_chunks(encoded: Any) -> Any:
-    """Return the chunks of a sample, whose offsets are in its first bytes."""
+    """Return a sample's chunks, whose offsets are in the first bytes of the sample."""
     numbers = fn.reinterpret(fn.slice(encoded, 0, 8, axes=[0], out_of_bounds_policy="pad"), dtype=types.INT32)
     return fn.decoders.inflate(encoded, shape=[INFLATED], chunk_offsets=numbers, check_output_size=True)
 
@@ -100,14 +100,14 @@ TARGETS = (
 
 
 _Good = tuple[bytes, list[np.ndarray]]
-"""A file, and its outputs."""
+"""A good file, and its outputs."""
 
 
 ALL_TARGETS: tuple[Target | ReaderTarget | InputTarget, ...] = (*TARGETS, InputTarget(), *READER_TARGETS)
 
 
 class Running:
-    """A target's pipeline, and the good files of its batches, whose outputs are known."""
+    """A target's pipeline, and the good files for its batches, whose outputs are known."""
 
     def __init__(self, target: Target, seeds: Sequence[Seed], settings: Settings, fences: bool) -> None:
         self.target = target
@@ -125,7 +125,7 @@ class Running:
         return self.target.define(fn.external_source(name="encoded", device="cpu", ndim=1, dtype=types.UINT8))
 
     def _decodable(self, seeds: Sequence[Seed]) -> list[_Good]:
-        """Return the seeds that can be decoded, with their outputs when they are decoded alone."""
+        """Return the seeds that can be decoded, with the outputs of each if it is decoded alone."""
         good = []
         for data in _spread([data for format, data in seeds if format in self.target.formats]):
             try:
@@ -142,7 +142,7 @@ class Running:
         return self._runner.run({"encoded": TensorListCPU.of_samples(samples, "")}, len(files))
 
     def run(self, rng: Random, files: Sequence[bytes]) -> list[Outcome]:
-        """Decode mutated files in one batch with good ones; return the outcome of each."""
+        """Decode mutated files in one batch with good ones; return the outcome of each mutated file."""
         neighbours = [rng.choice(self._good) for _ in range(_NEIGHBOURS)]
         places = sorted(rng.sample(range(len(files) + _NEIGHBOURS), _NEIGHBOURS))
         batch = list(files)
@@ -164,7 +164,7 @@ class Running:
         return outcomes
 
     def _one_by_one(self, files: Sequence[bytes], neighbours: Sequence[_Good], refusal: Exception) -> list[Outcome]:
-        """Return the outcomes of files run one by one, as in the server after a batch was refused as a whole."""
+        """Run files one by one, as a server does after a batch was refused as a whole; return the outcome of each."""
         refused = of_error(refusal)
         if refused.kind == UNTYPED:
             return [refused] * len(files)
@@ -208,10 +208,10 @@ def _read(result: Any, index: int) -> Outcome:
 
 
 def running(name: str, seeds: Seeds, settings: Settings, fences: bool) -> Running | RunningInput | RunningReader:
-    """Return the target of that name, ready to run.
+    """Return the target ``name``, ready to run.
 
     Args:
-        fences: whether memory is put between inaccessible pages.
+        fences: whether memory is allocated between inaccessible pages.
     """
     target = next(target for target in ALL_TARGETS if target.name == name)
     if isinstance(target, ReaderTarget):

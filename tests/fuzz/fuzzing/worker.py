@@ -1,4 +1,4 @@
-"""A process that runs cases, and may crash."""
+"""A process that runs cases and may crash."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Job(NamedTuple):
 
     @property
     def batch(self) -> int:
-        """The number of the batch that the cases belong to."""
+        """The number of the batch to which the cases belong."""
         return self.first // BATCH
 
 
@@ -38,8 +38,8 @@ class Report(NamedTuple):
 
     Attributes:
         counts: the number of cases by format and kind of outcome.
-        bad: number, format and outcome of each case with a bad outcome.
-        peak: the largest number of bytes that the process has held.
+        bad: the number, format and outcome of each case with a bad outcome.
+        peak: the maximum number of bytes that the process has held.
     """
 
     counts: dict[tuple[str, str], int]
@@ -48,11 +48,11 @@ class Report(NamedTuple):
 
 
 READY = "ready"
-"""The message that a job's target is ready and its cases begin."""
+"""The message that is sent when a job's target is ready and the first case is about to run."""
 
 
 class Worker:
-    """Runs jobs, with a pipeline for each target that they need."""
+    """Runs jobs, with a pipeline for each target that the jobs need."""
 
     def __init__(self, cases: Cases, seeds: Seeds, settings: Settings, fences: bool) -> None:
         self._cases = cases
@@ -64,7 +64,7 @@ class Worker:
         self._running: dict[str, Any] = {}
 
     def prepare(self, name: str) -> Any:
-        """Return the running target of that name."""
+        """Return the running target ``name``; start it if necessary."""
         if name not in self._running:
             self._running[name] = running(name, self._seeds, self._settings, self._fences)
         return self._running[name]
@@ -86,7 +86,7 @@ class Worker:
 
 
 def _forget_peak() -> None:
-    """Reset the kernel's count of peak memory, if that is permitted."""
+    """Reset Linux's record of this process's peak memory, if that is permitted."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
@@ -99,7 +99,7 @@ def _peak() -> int:
 
 
 def serve(connection: Connection, log: Path, cases: Cases, seeds: Seeds, settings: Settings, fences: bool) -> None:
-    """Run the jobs that arrive over a connection, until None arrives."""
+    """Run the jobs that arrive over a connection, until None arrives, and send a report of each."""
     quiet(log)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     worker = Worker(cases, seeds, settings, fences)
@@ -114,7 +114,7 @@ def serve(connection: Connection, log: Path, cases: Cases, seeds: Seeds, setting
 
 
 def quiet(log: Path) -> None:
-    """Redirect libraries' output to a file, to which the stack is written if the process dies."""
+    """Redirect the output of libraries to a file, to which the stack is also written if the process dies."""
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
