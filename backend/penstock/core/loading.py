@@ -88,7 +88,7 @@ def core() -> ctypes.CDLL:
     library = ctypes.CDLL(str(path))
     version = library.penstock_core_version()
     if version != CORE_VERSION:
-        raise CoreError(f"{path} has version {version} of the core's interface, and this penstock needs {CORE_VERSION}")
+        raise CoreError(f"{path} has version {version} of the core's interface, but this penstock needs {CORE_VERSION}")
     return _declared(library)
 
 

@@ -61,7 +61,7 @@ class BackgroundThreads:
         self._keeping = threading.Lock()
         self._address: int | None = core().penstock_threads_start(name.encode(), count)
         if self._address is None:
-            raise MemoryError("the system gives no thread for work in the background")
+            raise MemoryError("the system grants no thread for background work")
         _threads.add(self)
 
     def __len__(self) -> int:
