@@ -34,7 +34,7 @@ def resolve_axes(
         return None
     if not repeated and len(set(found)) != len(found):
         raise ValueError(
-            f"Repeated (duplicate) axis index: one occurs more than once in {list(axis_names or axes or ())}"
+            f"Repeated (duplicate) axis index: an axis occurs more than once in {list(axis_names or axes or ())}"
         )
     return found
 

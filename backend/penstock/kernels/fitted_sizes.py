@@ -64,7 +64,7 @@ def fitted(rule: str, height: int, width: int, arguments: SizeArguments) -> Fit:
         ValueError: the image is empty, or the rule does not accept images of this size.
     """
     if min(height, width) < 1:
-        raise ValueError(f"An image of {width} x {height} pixels has no pixel")
+        raise ValueError(f"An image of {width} x {height} pixels is empty")
     fit = RULES[rule].fit(height, width, arguments)
     if min(fit[:2]) < 1:
         raise ValueError(

@@ -29,7 +29,7 @@ def grey(image: np.ndarray, channels: int = 1) -> np.ndarray:
         ValueError: ``channels`` is neither 1 nor 3.
     """
     if channels not in (1, 3):
-        raise ValueError(f"The number of channels is 1 or 3. Got: {channels}")
+        raise ValueError(f"The number of channels must be 1 or 3. Got: {channels}")
     one = image[:, :, :1]
     if image.shape[2] >= 3:
         from penstock.kernels.cpu.pillow import luma
@@ -118,7 +118,7 @@ def _refuse(image: np.ndarray, channels: Sequence[int], name: str) -> None:
     if image.shape[2] not in channels:
         modes = " or ".join(_MODES[known] for known in channels)
         # Pillow raises an OSError here, and operators raise a ValueError for invalid values; this error is both.
-        raise io.UnsupportedOperation(f"`{name}` is for images of mode {modes}. Got: {_MODES[image.shape[2]]}")
+        raise io.UnsupportedOperation(f"`{name}` requires an image of mode {modes}. Got: {_MODES[image.shape[2]]}")
 
 
 def _looked_up(image: np.ndarray, table: np.ndarray) -> np.ndarray:
@@ -138,7 +138,7 @@ def adjust_gamma(image: np.ndarray, gamma: float, gain: float = 1.0) -> np.ndarr
         ValueError: gamma is negative.
     """
     if gamma < 0:
-        raise ValueError(f"Gamma is at least 0. Got: {gamma:g}")
+        raise ValueError(f"Gamma must be at least 0. Got: {gamma:g}")
     table = [int((255 + 1 - 0.001) * gain * pow(value / 255.0, gamma)) for value in range(256)]
     result = _looked_up(image, np.clip(table, 0, 255).astype(np.uint8))
     if _is_translucent(image):
@@ -150,7 +150,7 @@ def posterize(image: np.ndarray, bits: int) -> np.ndarray:
     """Return the result of `ImageOps.posterize`: only the upper ``bits`` bits of each value, 1 to 8, are kept."""
     _refuse(image, (1, 3), "posterize")
     if not 1 <= bits <= 8:
-        raise ValueError(f"Posterizing keeps 1 to 8 bits. Got: {bits}")
+        raise ValueError(f"Posterizing must keep 1 to 8 bits. Got: {bits}")
     return image & np.uint8(~(2 ** (8 - int(bits)) - 1) & 255)
 
 
@@ -243,7 +243,7 @@ def pad(
         result[rows : rows + part.shape[0], columns : columns + part.shape[1]] = part
         return result
     if mode not in PAD_MODES:
-        raise ValueError(f"The mode of padding is one of {', '.join(PAD_MODES)}. Got: {mode!r}")
+        raise ValueError(f"The padding mode must be one of {', '.join(PAD_MODES)}. Got: {mode!r}")
     cut = [max(-border, 0) for border in (left, top, right, bottom)]
     image = image[cut[1] : image.shape[0] - cut[3], cut[0] : image.shape[1] - cut[2]]
     borders = ((max(top, 0), max(bottom, 0)), (max(left, 0), max(right, 0)), (0, 0))
@@ -258,7 +258,7 @@ def fill_of(image: np.ndarray, fill: Sequence[float]) -> list[int]:
     """
     channels = image.shape[2]
     if len(fill) not in (1, channels):
-        raise ValueError(f"`fill` has {len(fill)} values, but the image {channels} channels")
+        raise ValueError(f"`fill` must have one value, or one for each of {channels} channels. Got: {len(fill)} values")
     return [int(value) for value in fill] * (channels if len(fill) == 1 else 1)
 
 
@@ -366,7 +366,7 @@ def convolve(image: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     from penstock.kernels.cpu import pillow as kernels
 
     if image.shape[2] < 2:
-        raise ValueError("Filters are for images of several channels. Got mode L")
+        raise ValueError("A filter requires an image with at least two channels. Got: mode L")
     if any(size // 2 >= extent for size, extent in zip(kernel.shape, image.shape)):
         raise ValueError(f"A filter of shape {kernel.shape} is too large for an image of shape {image.shape[:2]}")
     result = np.empty(image.shape, np.uint8)

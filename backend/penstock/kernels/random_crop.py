@@ -70,7 +70,7 @@ def _range(values: Sequence[float], name: str) -> tuple[np.float32, np.float32]:
     if len(values) == 1:
         values = [*values, *values]
     if len(values) != 2:
-        raise ValueError(f"`{name}` is a range: two numbers, or one for both ends, got {list(values)}")
+        raise ValueError(f"`{name}` must be a range: two numbers, or one number for both ends. Got: {list(values)}")
     low, high = (np.float32(value) for value in values)
     if not low <= high:
         raise ValueError(f"Provided empty range: `{name}` is {list(values)}")

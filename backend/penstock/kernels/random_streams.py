@@ -76,7 +76,7 @@ def stream_from_state(state: np.ndarray, index: int) -> Stream:
     ``state`` is uint32 of shape (7,): the low and the high word of the key, of the block's counter and of the stream; then the phase.
     """
     if state.size != 7:
-        raise ValueError(f"The state of a random generator has 7 words, got a tensor of shape {state.shape}")
+        raise ValueError(f"The state of a random generator must have 7 words. Got: a tensor of shape {state.shape}")
     words = [int(word) for word in state.reshape(-1)]
     key, counter, stream = (low | high << 32 for low, high in zip(words[0:6:2], words[1:6:2]))
     base = counter & ~_COUNTED

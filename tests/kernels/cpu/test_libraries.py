@@ -283,7 +283,7 @@ def test_structs_are_for_numba_what_their_texts_say(align: bool) -> None:
 
 @pytest.mark.parametrize("text", ["(int64", "int64)", "int64; bool", "float32[2]"])
 def test_other_texts_are_no_types(text: str) -> None:
-    with pytest.raises(ValueError, match=r"parenthes|describes no types|ends within a type"):
+    with pytest.raises(ValueError, match=r"parenthes|does not describe types|ends within a type"):
         parsed(text)
 
 

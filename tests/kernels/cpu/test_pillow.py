@@ -48,7 +48,7 @@ def test_modes_of_images() -> None:
     for own, theirs in calls:
         with pytest.raises(OSError, match="LA"):
             theirs(pil_of(grey))
-        with pytest.raises(OSError, match=r"is for images of mode L or RGB\. Got: LA") as refused:
+        with pytest.raises(OSError, match=r"requires an image of mode L or RGB\. Got: LA") as refused:
             own(grey)
         assert isinstance(refused.value, ValueError)
 
@@ -66,7 +66,7 @@ def test_filters() -> None:
         windows = np.lib.stride_tricks.sliding_window_view(wider, (rows, columns), axis=(0, 1))
         expected = np.einsum("yxcij,ij->yxc", windows, kernel.astype(np.float64))
         assert np.abs(pillow.convolve(image, kernel) - expected).max() <= 0.5 + 1e-3
-    with pytest.raises(ValueError, match="several channels"):
+    with pytest.raises(ValueError, match="at least two channels"):
         pillow.convolve(image[:, :, :1], kernel)
 
 
@@ -113,7 +113,7 @@ def test_in_pipelines() -> None:
         ({"function": "convolve", "arguments": [3, 3, 1, 2]}, "and 2 weights"),
         ({"function": "convolve", "arguments": [1, 17, *[1.0] * 17]}, r"A filter of shape \(17, 1\) is too large"),
         ({"function": "pad", "arguments": [-30, 0, -30, 0]}, "not for images of the shape"),
-        ({"function": "rotate", "arguments": [3, 0], "fill": [1, 2]}, "2 values, but the image 3 channels"),
+        ({"function": "rotate", "arguments": [3, 0], "fill": [1, 2]}, r"one for each of 3 channels\. Got: 2 values"),
     ],
 )
 def test_bad_calls(arguments: dict[str, Any], told: str) -> None:

@@ -133,7 +133,11 @@ def test_bad_settings(make: Any, error: type[Exception], told: str) -> None:
         (lambda image: functional.solarize(image.convert("RGBA"), 3), ValueError, "mode L or RGB. Got: RGBA"),
         (lambda image: functional.adjust_hue(image, 0.6), ValueError, r"in \[-0.5, 0.5\]"),
         (lambda image: functional.rotate(image, 3, "lanczos"), ValueError, "The filter of warps of PIL images must be"),
-        (lambda image: functional.pad(image, 3, fill=(1, 2)), ValueError, "2 values, but the image 3 channels"),
+        (
+            lambda image: functional.pad(image, 3, fill=(1, 2)),
+            ValueError,
+            r"one for each of 3 channels\. Got: 2 values",
+        ),
         (lambda image: functional.five_crop(image, 500), ValueError, "do not fit"),
         (lambda image: functional.gaussian_noise(image), ValueError, "takes tensors"),
         (lambda image: functional.perspective(image, None, None), ValueError, "Either `coefficients`"),

@@ -95,7 +95,9 @@ def build_here(processes: int = 2, first: bool = False) -> Built:
     """
     folder, root = libraries.folder_in_checkout(), checkout()
     if folder is None or root is None:
-        raise ValueError("kernels are compiled in a checkout, and into wheels; this penstock was installed")
+        raise ValueError(
+            "kernels can be compiled ahead of time only in a source checkout, and this penstock is installed"
+        )
     wanted = frozenset(recording.read(recording.FIRST)) if first else None
     return build_library(recording.read(), this_machine(), folder / libraries.NAME, compiler(), processes, wanted)
 
@@ -113,7 +115,7 @@ def build_levels(architecture: str, processes: int = 2) -> Built:
     """
     root, total = checkout(), Built()
     if root is None:
-        raise ValueError("kernels for wheels are compiled in a checkout; this penstock was installed")
+        raise ValueError("kernels for wheels can be compiled only in a source checkout, and this penstock is installed")
     linker = compiler_for_wheels(architecture)
     for target in levels(architecture):
         library = libraries.folder_of_levels(root, architecture) / target.name / libraries.NAME
@@ -141,7 +143,7 @@ def build_cuda_here(threads: int = 2) -> int:
 
     root = checkout()
     if root is None:
-        raise ValueError("kernels for wheels are compiled in a checkout; this penstock was installed")
+        raise ValueError("kernels for wheels can be compiled only in a source checkout, and this penstock is installed")
     return build_cuda(recording.read_cuda(), root / binaries.FOLDER / binaries.NAME, threads)
 
 

@@ -125,7 +125,7 @@ def find_kernel(name: str) -> Compiled:
     except (ImportError, AttributeError) as error:
         raise LookupError(f"there is no kernel {name}") from error
     if not isinstance(found, Compiled):
-        raise LookupError(f"{name} is no kernel")
+        raise LookupError(f"{name} is not a kernel")
     return found
 
 
@@ -168,7 +168,7 @@ def compile_object(signature: Signature, symbol: str, target: Target) -> Compile
     lacking = {name for name in called if name.startswith(("NRT_", "numba_"))} - _OURS
     if lacking:
         raise ValueError(
-            f"it calls {', '.join(sorted(lacking))} of numba, which `backend/kernels/memory.cc` does not have"
+            f"it calls numba's {', '.join(sorted(lacking))}, which `backend/kernels/memory.cc` does not define"
         )
     return CompiledObject(codegen._tm.emit_object(module), results)
 

@@ -76,7 +76,7 @@ class Caller:
             None if isinstance(code, NativeCode) else code,
         )
         if status:
-            raise ValueError(f"a kernel's {count} arguments hold {arguments.size} words, which are too many")
+            raise ValueError(f"{count} arguments of {arguments.size} words are too many for a kernel")
 
 
 def _words(program: Program) -> ctypes.Array[c_int64]:

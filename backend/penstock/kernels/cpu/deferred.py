@@ -66,7 +66,7 @@ class DeferredFunction:
 
     def __call__(self, *_arguments: object) -> NoReturn:
         """Refuse to be called from Python."""
-        raise TypeError(f"{self.__module__}.{self.__name__} is for use inside of kernels")
+        raise TypeError(f"{self.__module__}.{self.__name__} can only be called in numba kernels")
 
     def __repr__(self) -> str:
         return f"<deferred {self.__module__}.{self.__name__}>"
@@ -97,7 +97,7 @@ class DeferredIntrinsic:
 
     def __call__(self, *_arguments: object) -> NoReturn:
         """Refuse to be called from Python."""
-        raise TypeError(f"{self.function.__name__} is for use inside of kernels")
+        raise TypeError(f"{self.function.__name__} can only be called in numba kernels")
 
 
 class DeferredOverload:

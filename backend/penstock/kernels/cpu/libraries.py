@@ -148,9 +148,7 @@ def _check_end(path: Path) -> None:
     if end != MARK % (FORMAT, whole - size):
         is_other = end.startswith(b"penstock kernels ") and end[-7:] == b" bytes\n"
         fault = (
-            f"of another version of penstock, or {whole} bytes are not all of it"
-            if is_other
-            else "damaged or incomplete"
+            f"of another version of penstock, or incomplete ({whole} bytes)" if is_other else "damaged or incomplete"
         )
         raise LibraryError(f"'{path}' is {fault}")
 
@@ -198,7 +196,7 @@ def library() -> KernelLibrary | None:
     """Return the library for this machine; None if there is none, or if libraries are disabled."""
     named = os.environ.get(VARIABLE, "")
     if named not in ("", "compile"):
-        raise ValueError(f"{VARIABLE} is '{named}': it may be 'compile', or not be set")
+        raise ValueError(f"{VARIABLE} must be 'compile' or unset. Got: '{named}'")
     if named or any(os.environ.get(name) for name in _ASKS_NUMBA):
         return None
     shipped = next((path for level in usable_levels() if (path := _NATIVE / level / NAME).is_file()), None)

@@ -228,14 +228,14 @@ def parsed(text: str) -> tuple[Type, ...]:
     """
     tokens = _TOKEN.findall(text)
     if "".join(tokens).replace(" ", "") != text.replace(" ", ""):
-        raise ValueError(f"'{text}' describes no types")
+        raise ValueError(f"'{text}' does not describe types")
     rest = iter([*tokens, ")"])
     try:
         types = _parsed_items(rest)
     except StopIteration:
         raise ValueError(f"'{text}' ends within a type") from None
     if next(rest, None) is not None:
-        raise ValueError(f"'{text}' has a parenthesis too many")
+        raise ValueError(f"'{text}' has an unmatched closing parenthesis")
     return types
 
 
