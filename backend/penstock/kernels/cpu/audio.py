@@ -53,7 +53,7 @@ def windowed_frames(
 
 @njit(nogil=True)
 def spectral_power(spectrum: np.ndarray, magnitude: bool, out: np.ndarray) -> None:
-    """Compute ``out = |spectrum|**2``, or its square root; both are 2-D with any strides."""
+    """Compute ``out = |spectrum|**2``, or with ``magnitude`` its square root; both arrays are 2-D with any strides."""
     tile = 16
     rows, columns = spectrum.shape
     for top in range(0, rows, tile):
@@ -89,7 +89,7 @@ def sum_rows(
     weights: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Compute :func:`weighted_rows`; all arrays are flat, and ``widths`` come from :func:`used_widths`."""
+    """Same as :func:`weighted_rows`, for flat arrays; ``widths`` come from :func:`used_widths`."""
     width = weights.size // starts.size
     for m in range(starts.size):
         begin, end, row = m * width, m * width + at(widths, m), (at(starts, m) - m * width) * columns

@@ -14,7 +14,7 @@ from penstock.kernels.cpu.options import inner, kernel
 
 # The numbers of filters in `DALIInterpType`. LINEAR is the same triangle as TRIANGULAR.
 NEAREST, LINEAR, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = range(6)
-# The radius of a filter that is not widened, in samples.
+# The radius of each filter when it is not widened, in samples.
 _RADIUS = np.array([0, 1, 2, 3, 1, 1], np.float32)
 # The largest number of taps of a filter.
 MOST_TAPS = 8192

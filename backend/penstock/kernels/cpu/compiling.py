@@ -31,7 +31,7 @@ def dispatcher_of(kernel: Compilable) -> Dispatcher[Function]:
     if _for_libraries:
         options = options | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     dispatcher = numba.njit(**options)(kernel.py_func)
-    if not _for_libraries and isinstance(dispatcher, Dispatcher):  # not with NUMBA_DISABLE_JIT
+    if not _for_libraries and isinstance(dispatcher, Dispatcher):  # with NUMBA_DISABLE_JIT, it is the function
         vars(dispatcher)["_cache"] = KernelCache(kernel)  # private: numba's `enable_caching` sets it, too
     return dispatcher
 

@@ -49,7 +49,7 @@ def fma(_context: TypingContext, a: types.Float, _b: types.Float, _c: types.Floa
 def fill_uniform(
     out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, low: np.float32, high: np.float32
 ) -> None:
-    """Fill with uniform numbers in [low, high), in single precision."""
+    """Fill ``out`` with uniform numbers in [low, high), in single precision."""
     top = np.nextafter(high, low)
     base = min(low, top)
     scale = (max(low, top) - base) * TO_UNIT
@@ -61,7 +61,7 @@ def fill_uniform(
 def fill_uniform_double(
     out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, low: float, high: float
 ) -> None:
-    """Fill with uniform numbers in [low, high), in double precision."""
+    """Fill ``out`` with uniform numbers in [low, high), in double precision."""
     top = np.nextafter(high, low)
     base = min(low, top)
     scale = (max(low, top) - base) * 2.0**-64
@@ -74,14 +74,14 @@ def fill_uniform_double(
 def fill_rows(
     out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, low: np.float32, high: np.float32
 ) -> None:
-    """Run :func:`fill_uniform` for each row."""
+    """Run :func:`fill_uniform` for each row, with the row's stream of random numbers."""
     for row in range(len(out)):
         fill_uniform(out[row], key, streams[row], start, low, high)
 
 
 @njit(nogil=True)
 def fill_rows_double(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, low: float, high: float) -> None:
-    """Run :func:`fill_uniform_double` for each row."""
+    """Run :func:`fill_uniform_double` for each row, with the row's stream of random numbers."""
     for row in range(len(out)):
         fill_uniform_double(out[row], key, streams[row], start, low, high)
 

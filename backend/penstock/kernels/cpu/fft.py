@@ -553,8 +553,8 @@ class Transform(NamedTuple):
         length: the window's length.
         step: the distance from the start of a frame to that of the next.
         start: the position of the first frame's first sample.
-        reflect: pad the signal by reflection; otherwise with zeros.
-        magnitude: return magnitudes rather than their squares.
+        reflect: whether to pad the signal by reflection; otherwise, with zeros.
+        magnitude: whether to return magnitudes rather than their squares.
         factors: twiddle factors of the steps, the positions that the last step reads, and twiddle factors for the odd elements' spectra.
     """
 
@@ -575,8 +575,8 @@ def framed(window: np.ndarray, step: int, start: int, nfft: int, *, reflect: boo
         step: the distance from the start of a frame to that of the next.
         start: the position of the first frame's first sample.
         nfft: the size of the transform, at least the window's length.
-        reflect: pad the signal by reflection; otherwise with zeros.
-        magnitude: return magnitudes rather than their squares.
+        reflect: whether to pad the signal by reflection; otherwise, with zeros.
+        magnitude: whether to return magnitudes rather than their squares.
     """
     halved = np.zeros(max(len(window), _LANES), np.float32)
     np.multiply(window, np.float32(0.5), out=halved[: len(window)])

@@ -74,7 +74,7 @@ _consequences: set[str] = set()
 
 
 class KernelCache(_Cache):
-    """The compiled signatures of one function.
+    """The cache of the compiled signatures of one function.
 
     Args:
         kernel: the kernel to be compiled.

@@ -65,7 +65,7 @@ shape. ``rests`` are the ranges of values of a line in which halves are rounded 
 
 
 class _Axis(NamedTuple):
-    """The filter of an axis, for kernels; see :class:`penstock.kernels.resize_passes.EdgeTaps`."""
+    """The taps of an axis, for kernels; see :class:`penstock.kernels.resize_passes.EdgeTaps`."""
 
     starts: np.ndarray
     weights: np.ndarray
@@ -802,7 +802,7 @@ class ResamplingKernels(NamedTuple):
 
 @functools.cache
 def resampling_kernels(source: np.dtype, target: np.dtype) -> ResamplingKernels:
-    """Return the kernels for these types of elements."""
+    """Return the kernels for elements of the types ``source`` and ``target``."""
     return ResamplingKernels(
         address_of(_resample_part, RESAMPLING, PARTS, source, target),
         address_of(_covered, RESAMPLING, MAPPED_REGION),

@@ -241,7 +241,7 @@ def _plan_rows(
     """Fill in descriptors for single rows, and divide rows into segments.
 
     Args:
-        rows: filled, except for ``normalization``, which stays 0.
+        rows: the descriptors, filled except for ``normalization``, which stays 0.
         blocks: filled with the number of blocks of each image.
         sources, targets: the addresses of inputs and outputs.
         shapes: the shapes of stacks of images (n, H, W, C), in rows.
@@ -331,7 +331,7 @@ def plan_stacks(
     """Fill in descriptors: in strips of output rows if possible, otherwise row by row.
 
     Args:
-        rows: filled, except for ``normalization``, which stays 0.
+        rows: the descriptors, filled except for ``normalization``, which stays 0.
         blocks: filled with the number of blocks of each image.
         sources, targets: the addresses of inputs and outputs.
         shapes: the shapes of stacks of images (n, H, W, C), in rows.

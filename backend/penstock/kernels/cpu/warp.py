@@ -331,7 +331,7 @@ class WarpKernels(NamedTuple):
 
 @functools.cache
 def warp_kernels(source: np.dtype, target: np.dtype) -> WarpKernels:
-    """Return the kernels for these types of elements."""
+    """Return the kernels for elements of the types ``source`` and ``target``."""
     return WarpKernels(
         address_of(_warp_part, WARP, PARTS, source, target),
         address_of(_covered, WARP, MAPPED_REGION),

@@ -166,7 +166,7 @@ def convert_doubled_row(
         reverse: whether the pixels are in BGR order.
     """
     for start in range(0, width, LANES):
-        # The last vector ends with the row, repeating some pixels.
+        # The last vector ends with the row; it converts some pixels a second time.
         x = min(start, width - LANES)
         column = first + x
         rounding = halves(odd, even, LANES) if column & 1 else halves(even, odd, LANES)

@@ -302,6 +302,6 @@ def decode_block(
     first = reached + part_of(codes, entry, _STEPS, 1)
     # Both differences are negative if last <= first < ends. Testing both with one comparison avoids an unpredictable branch.
     if rarely(np.int64((last - np.uint64(1) - first) & (first - ends)) < 0):
-        # The second code belongs to the next block.
+        # The second code belongs to the next block, so only the first one is consumed here.
         ends, taken = first, np.uint64(_WORD) - part_of(codes, entry, _REST, 1)
     return place, bits << taken, count - taken, predicted, ends | spoiled

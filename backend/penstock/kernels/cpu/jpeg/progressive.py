@@ -336,7 +336,7 @@ def _read_band(scan: _Pass, all_tables: np.ndarray, coefficients: Coefficients) 
                         run = _read_run(bits, second)
                         bits, count = bits << second, count - second
                 elif first == last:
-                    # The second code belongs to the next block.
+                    # The second code belongs to the next block, so only the first one is consumed here.
                     found |= (size & _ONE) << first
                     bits, count = bits << taken_first, count - taken_first
                 else:
