@@ -377,7 +377,7 @@ def _gemma4(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _detr(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Make the shorter side `least` long, unless that makes the longer one exceed `most`."""
+    """Make the shorter side `least` long, or shorter if the longer side would exceed `most`."""
     side, exact = _shorter(height, width, arguments)
     if min(height, width) == side:
         return _whole(height, width)

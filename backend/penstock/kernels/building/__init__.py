@@ -30,7 +30,7 @@ from penstock.kernels.recording import Signature
 
 _SYMBOL = "penstock_kernel_"
 _KERNELS_AT_ONCE = 24
-"""The number of kernels of a module that a process takes at a time; no more, so that all processes end at about the same time."""
+"""The maximum number of kernels of a module that a process compiles in one go, so that all processes end at about the same time."""
 
 
 @dataclass
