@@ -336,7 +336,7 @@ Scratch &scratch_of_thread() {
 
 // The amount of data that a batch reads and computes.
 struct Extent {
-  bool has_empty = false;  // a sample, or the result of a stage, has no elements
+  bool has_empty = false;  // whether a sample, or the result of a stage, has no elements
   int64_t bytes = 0;
   int64_t output_bytes = 0;
 

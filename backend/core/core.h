@@ -85,10 +85,10 @@ typedef struct {
   int64_t rank;
   int64_t samples;
   int64_t stage_count;
-  const int64_t *source_addresses;  // of contiguous samples
+  const int64_t *source_addresses;  // the addresses of contiguous samples
   const int64_t *source_shapes;
   int64_t source_element_bytes;
-  const int64_t *target_addresses;  // of contiguous samples
+  const int64_t *target_addresses;  // the addresses of contiguous samples
   int64_t strip_bytes;              // the maximum size of an intermediate result; determines how samples are cut into strips
 } PenstockChain;
 
@@ -120,7 +120,7 @@ enum { PENSTOCK_CUDA_OUT_OF_MEMORY = 2 };
 // A copy between separate blocks of host memory and GPU memory, through pinned staging buffers. In GPU memory, the blocks are contiguous.
 typedef struct {
   int64_t block_count;
-  const int64_t *addresses;  // of the blocks on the host
+  const int64_t *addresses;  // the addresses of the blocks on the host
   const int64_t *ends;       // where each block ends on the GPU, in bytes from `device_address`
   int64_t device_address;
   int64_t to_host;      // 0: from the host to the GPU
@@ -196,7 +196,7 @@ typedef struct {
   int64_t source_step;  // the distance from one row to the next, in bytes; may be negative
   int64_t target_step;
   int64_t rows;
-  int64_t bytes;  // of a row
+  int64_t bytes;  // the size of a row
 } PenstockBlock;
 
 // Copies blocks one after the other, on the calling thread; `past_caches`: for targets larger than the caches.
@@ -468,7 +468,7 @@ typedef enum {
 typedef struct {
   const uint8_t *data;  // of any alignment
   int64_t encoding;     // PenstockEncoding
-  int64_t frames;       // samples of each channel
+  int64_t frames;       // the number of samples of each channel
   int64_t channels;
   int64_t rate;  // frames per second
 } PenstockRecording;
