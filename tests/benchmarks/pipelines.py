@@ -1,4 +1,4 @@
-"""Whole pipelines compared with DALI, Pillow and the decoder alone, in one process, interleaved.
+"""Whole pipelines compared with DALI, Pillow and the decoder alone, in interleaved rounds in one process.
 
     python tests/benchmarks/pipelines.py [--gpu] [--images FOLDER] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""Presets compared with the classes of transformers that they replace, interleaved in one process.
+"""Presets compared with the classes of transformers that they replace, in interleaved rounds in one process.
 
     make bench-presets [ARGS="--json FILE --only qwen"]
 

@@ -1,4 +1,4 @@
-"""Resizing with Pillow's arithmetic compared with Penstock's default, and with Pillow, interleaved in one process.
+"""Resizing with Pillow's arithmetic compared with Penstock's default, and with Pillow, in interleaved rounds in one process.
 
     make bench-resizing [ARGS="--json FILE"]
 

@@ -1,4 +1,4 @@
-"""Presets with two threads compared with one, interleaved in one process.
+"""Presets with two threads compared with one, in interleaved rounds in one process.
 
     make bench-threads [ARGS="--json FILE --photographs FOLDER"]
 
