@@ -313,7 +313,7 @@ def decode_flac(
     factors, at, done = np.zeros(_HISTORY, np.int64), start, 0
     bytes_there, lowest, highest = len(data) - MARGIN, -(1 << bits - 1), (1 << bits - 1) - 1
     while done < count:
-        # No frame can be shorter than this.
+        # No frame is shorter than 8 bytes.
         if at + 8 > bytes_there or (np.int64(data[at]) << 8 | np.int64(data[at + 1])) & ~1 != _SYNC:
             return False
         size_code, assignment = data[at + 2] >> 4, np.int64(data[at + 3] >> 4)

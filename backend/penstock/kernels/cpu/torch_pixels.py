@@ -20,7 +20,7 @@ _NO_PLANES, _NO_PIXELS = np.empty((0, 0, 0), np.float32), np.empty((0, 0, 0), np
 _AS_THEY_ARE = np.array([[1, 0, 1, 0]] * 3, np.float32)
 # The number of values after which factors repeat: the values of ``LANES`` pixels of three channels.
 _PERIOD = 3 * LANES
-# The number of values that are loaded and stored for a pixel: one more than it has.
+# The number of values that are loaded and stored for each pixel of three channels; the next pixel overwrites the fourth value.
 _PIXEL = 4
 # Adding this number and subtracting it again rounds to an integer, because from this number on, float32 has no fractions.
 _ROUNDER = np.float32(1 << 23)

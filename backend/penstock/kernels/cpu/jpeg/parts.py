@@ -32,7 +32,7 @@ def fill_sizes(blocks: np.ndarray, windows: np.ndarray, channels: int, sizes: np
 def cut(sizes: np.ndarray, first: int, last: int, most: int, shares: np.ndarray) -> int:
     """Divide items ``first`` to ``last``, whose sizes are given, into shares of about equal size, at most ``most``.
 
-    A share may exceed ``most`` if an item is larger than half of it.
+    A share may exceed ``most`` if an item is larger than half of ``most``.
 
     Args:
         shares: filled with the begin and end of each share, in rows; has as many rows as there are items.
