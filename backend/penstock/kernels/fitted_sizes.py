@@ -30,7 +30,7 @@ class SizeArguments(NamedTuple):
     """The arguments of a rule; each rule's docstring says which of them it reads, and how.
 
     Attributes:
-        factor: a number of which extents are multiples.
+        factor: the number of which the resulting extents are multiples.
         least, most: bounds of a side, or of a number of pixels, patches or tiles.
         canvases: the sizes (height, width) of the canvases from which to choose.
         tile: the size (height, width) of a tile.
