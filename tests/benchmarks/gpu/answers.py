@@ -179,7 +179,7 @@ def suppressed_as_torchvision(boxes: int = 1000) -> Row:
 
 
 def pasted() -> Row:
-    """Return the row of pasting 20 masks of 28 x 28 pixels into each of 8 images of 720p; results are probabilities."""
+    """Return the row of pasting 20 masks of 28 x 28 pixels into each of 8 images of 720p; the pasted masks are probabilities."""
     import torch
     from torchvision.models.detection.roi_heads import paste_masks_in_image
 
