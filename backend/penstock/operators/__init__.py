@@ -1,1 +1,1 @@
-"""The operators, one file each, in folders by family. Each registers itself when it is imported."""
+"""The operators, one per file, in folders by family. An operator is registered when its file is imported."""

@@ -1,4 +1,4 @@
-"""Operations along any one axis of a spectrogram."""
+"""Weighted sums along one axis of a spectrogram."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 def spectral_spec(workspace: Workspace) -> OutputSpec:
-    """Return the output of an operator on float32 spectra that keeps their layout; raise RuntimeError for other types."""
+    """Return the output's type, layout and rank for an operator on spectra: the same as the input's.
+
+    Raises:
+        RuntimeError: the input is not float32.
+    """
     batch = workspace.inputs[0]
     if len(batch) and batch.dtype != FLOAT:
         raise RuntimeError(f"Unsupported data type: {dtype_name(batch.dtype)}; float32 is expected")
@@ -27,9 +31,9 @@ class WeightedSums(NamedTuple):
     """Weighted sums of consecutive elements.
 
     Attributes:
-        starts: each sum's first element, int64.
-        weights: a row for each sum, float32.
-        gains: factors of the sums, float32; None for no factors.
+        starts: the index of each sum's first element, int64.
+        weights: one row of weights for each sum, float32.
+        gains: the factor by which each sum is multiplied, float32; None: the sums are not multiplied.
     """
 
     starts: np.ndarray
@@ -38,10 +42,10 @@ class WeightedSums(NamedTuple):
 
 
 class KnownSums:
-    """The weighted sums of an operator, computed once for each form of its samples.
+    """A cache of an operator's weighted sums. Samples with the same key share their sums.
 
     Args:
-        make: computes the sums for a form, from the integers that describe it.
+        make: computes the sums for a key, whose integers are the function's arguments.
     """
 
     def __init__(self, make: Callable[..., WeightedSums]) -> None:
@@ -54,7 +58,7 @@ class KnownSums:
         return self._sums[kind]
 
     def plans(self, forms: np.ndarray) -> SumPlans:
-        """Return the plans of samples of these forms, int64 with a row for each sample."""
+        """Return the plans of the samples with these keys; ``forms``: int64, the key of each sample in a row."""
         if (forms == forms[:1]).all():
             kinds = np.full(len(forms), self._kind_of(tuple(forms[0].tolist())))
         else:
@@ -70,7 +74,7 @@ class KnownSums:
         return kind
 
     def bands(self) -> list[Bands]:
-        """Return all sums as the GPU's kernel needs them."""
+        """Return all sums in the form that the GPU's kernel needs, with the gains multiplied into the weights."""
         from penstock.operators.audio._weighted_sums_cuda import Bands
 
         for starts, weights, gains in self._sums[len(self._bands) :]:
@@ -84,8 +88,8 @@ class SumPlans(PlanColumns[WeightedSums]):
     """The weighted sums of many samples.
 
     Attributes:
-        kinds: the position of each sample's sums in ``known``.
-        known: the different sums.
+        kinds: the index of each sample's sums in ``known``.
+        known: the cached sums.
     """
 
     kinds: np.ndarray
@@ -99,7 +103,7 @@ class SumPlans(PlanColumns[WeightedSums]):
 
 
 def combine_along(axis: int, source: np.ndarray, combination: WeightedSums, out: np.ndarray) -> None:
-    """Fill ``out`` with weighted sums along ``axis``: see :func:`penstock.kernels.cpu.audio.weighted_rows`."""
+    """Fill ``out`` with weighted sums of ``source`` along ``axis``; see :func:`penstock.kernels.cpu.audio.weighted_rows`."""
     from penstock.kernels.cpu import audio
 
     starts, weights, gains = combination
@@ -119,7 +123,7 @@ def combine_along(axis: int, source: np.ndarray, combination: WeightedSums, out:
 
 
 def combine_batch(axis: int, workspace: Workspace[Any, WeightedSums, SumPlans]) -> None:
-    """Fill the outputs on GPU with weighted sums along ``axis``."""
+    """Fill the batch's outputs, on the GPU, with weighted sums of the inputs along ``axis``."""
     from penstock.kernels.cuda.launch import columns_of
     from penstock.operators.audio._weighted_sums_cuda import sum_along
 

@@ -1,4 +1,4 @@
-// A logarithmic scale, relative to a constant or to each sample's own reference.
+// Converts values to a logarithmic scale, relative to a constant or to a reference of each sample.
 
 __global__ void to_decibels(const int64 *__restrict__ first_blocks, const Decibels *__restrict__ jobs, int samples,
                             float per_reference, float smallest, float log_smallest, float factor) {
@@ -11,6 +11,6 @@ __global__ void to_decibels(const int64 *__restrict__ first_blocks, const Decibe
         per_reference = reference == 0.0f ? 1.0f : 1.0f / reference;
     }
     float ratio = reinterpret_cast<const float *>(job.source)[element] * per_reference;
-    // NaN becomes the smallest, too. That may be denormal, which counts as 0 on the device.
+    // NaN, too, becomes `smallest`. As `smallest` may be denormal, which the device treats as 0, its logarithm is an argument.
     reinterpret_cast<float *>(job.target)[element] = (ratio > smallest ? logf(ratio) : log_smallest) * factor;
 }

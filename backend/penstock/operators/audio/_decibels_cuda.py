@@ -14,10 +14,10 @@ from penstock.kernels.cuda.structs import Int64, Pointer, records
 
 
 class _Decibels(NamedTuple):
-    """One sample.
+    """The kernel's description of one sample.
 
     Attributes:
-        reference: a float on the GPU, or 0.
+        reference: the address of the sample's reference, a float on the GPU; 0: all samples share a constant reference.
     """
 
     source: Pointer
@@ -32,19 +32,19 @@ SOURCE = KernelSource(__file__, _Decibels)
 def to_decibels(
     jobs: Sequence[tuple[OnGpu, OnGpu]], reference: np.float32 | None, smallest: np.float32, factor: np.float32
 ) -> None:
-    """Compute ``factor * log(max(smallest, x / reference))`` for each ``(source, target)``, float32.
+    """Fill targets with ``factor * log(max(smallest, x / reference))``, where ``x`` are the elements of the source.
 
     Args:
-        jobs: the samples.
-        reference: None: the largest positive element of each sample, or 1 if there is none.
+        jobs: ``(source, target)`` of each sample, float32.
+        reference: the value at 0 dB; None: the largest positive element of each sample, or 1 if it has none.
         smallest: the smallest ratio.
-        factor: the factor for the natural logarithm.
+        factor: the factor by which the natural logarithm is multiplied.
     """
     located = [(locate(source), locate(target)) for source, target in jobs]
     located = [job for job in located if job[1].size]
     if not located:
         return
-    # Kept alive until the launch: otherwise the pool would reuse its memory for the descriptors.
+    # A local variable, so that it lives until the launch: otherwise the pool would reuse its memory for the descriptors.
     largest = _largest([source for source, _ in located]) if reference is None else None
     references = [0] * len(located) if largest is None else [place.address for place in largest]
     entries = [
@@ -59,7 +59,7 @@ def to_decibels(
 
 
 def _largest(sources: Sequence[Located]) -> list[Located]:
-    """Return the largest positive element of each array, or 0."""
+    """Return the largest positive element of each array, or 0 if it has none."""
     results = scratch([()] * len(sources), np.float32)
     jobs = [Reduction(source.flat(), result, (0,)) for source, result in zip(sources, results)]
     reduce_axes(jobs, "GreatestPositive", total=np.float32)

@@ -1,4 +1,4 @@
-"""Kernels of `kaldi_fbank`: windows, and the logarithms of bands, in single precision and in Kaldi's order."""
+"""Kernels of `kaldi_fbank`: windows and the energies of bands, summed in single precision and in Kaldi's order."""
 
 from __future__ import annotations
 
@@ -19,10 +19,17 @@ def extract_windows(
     preemphasis: float,
     frames: np.ndarray,
 ) -> None:
-    """Fill ``frames``, of shape (windows, length), with windows of a signal reflected at its ends: float32 values stored as float64.
+    """Fill ``frames`` with filtered windows of a signal, which is reflected at its ends.
 
     Args:
-        start: the first sample of the first window; it may be negative.
+        signal: float32.
+        window: the window's values, by which samples are multiplied, float32.
+        start: the position of the first window's first sample; negative: before the signal.
+        step: the distance between the starts of windows, in samples.
+        remove_offset: subtract the mean of each window.
+        preemphasis: the factor by which the previous sample is multiplied before it is subtracted.
+        frames: float64 of shape (windows, n), with n of at least the window's length; output. Its values are float32 numbers, and
+            columns beyond the window's length are not written.
     """
     count, factor = signal.size, np.float32(preemphasis)
     values = np.empty(window.size, np.float32)
@@ -57,11 +64,14 @@ def sum_bands(
     logarithm: bool,
     out: np.ndarray,
 ) -> None:
-    """Fill ``out`` with the energies of bands, or their logarithms, of spectra of complex64 and shape (windows, frequencies).
+    """Fill ``out``, of shape (windows, bands), with the energy of each band in each spectrum, or with its logarithm.
 
     Args:
-        starts, widths, weights: first frequency of each band, number of its frequencies, and their weights.
+        spectra: complex64 of shape (windows, frequencies).
+        starts, widths, weights: for each band, the index of its first frequency, the number of its frequencies, and their weights.
         magnitude: sum magnitudes instead of powers.
+        floor: the smallest energy whose logarithm is computed; smaller energies are replaced by it.
+        logarithm: return logarithms.
     """
     powers = np.empty(spectra.shape[1], np.float32)
     for frame in range(spectra.shape[0]):

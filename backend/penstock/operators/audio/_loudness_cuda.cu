@@ -1,4 +1,5 @@
-// Where signals are loud: the power over a moving window, and the first and the last element where it is high enough.
+// Finds the loud part of signals: computes the power over a moving window, then the first and the last element at which that power
+// reaches a threshold.
 
 const float LOWEST = -3.402823466e+38f;
 
@@ -10,7 +11,7 @@ __device__ inline double square_of(const In *signal, int64 index) {
 
 __device__ inline float greater(float a, float b) { return b > a ? b : a; }
 
-// The sum over all threads before this one; `total` becomes that over all threads.
+// Returns the sum of the values of all threads before this one; `total` becomes the sum over all threads.
 __device__ inline double sum_before(double value, double *sums, double *total) {
     sums[threadIdx.x] = value;
     __syncthreads();
@@ -26,7 +27,7 @@ __device__ inline double sum_before(double value, double *sums, double *total) {
     return before;
 }
 
-// Reduces one value of each thread to one, which all threads get; `values` has room for a value of each.
+// Merges the values of all threads, and returns the result to each of them; `values` has room for one value per thread.
 template <typename T, typename Merge>
 __device__ inline T merged(T value, T *values, Merge merge) {
     values[threadIdx.x] = value;
@@ -46,7 +47,8 @@ struct Smaller {
     __device__ int64 operator()(int64 a, int64 b) const { return b < a ? b : a; }
 };
 
-// The mean square over the window up to each element. The sum restarts at each tile, so that its rounding errors stay small.
+// Computes the mean square over the window that ends at each element. The running sum restarts at each tile, so that its rounding
+// errors stay small.
 template <typename In>
 __global__ void moving_power(const int64 *__restrict__ first_blocks, const Signal *__restrict__ signals, int samples) {
     __shared__ double sums[THREADS];
@@ -87,7 +89,7 @@ __global__ void moving_power(const int64 *__restrict__ first_blocks, const Signa
     if (threadIdx.x == 0) reinterpret_cast<float *>(s.peaks)[tile] = peak;
 }
 
-// The first or (`backwards`) the last of `count` values that is not below the threshold; `count` if there is none.
+// Returns the index of the first or (`backwards`) the last of `count` values that reaches the threshold; `count` if none does.
 __device__ inline int64 find(const float *values, int64 count, float threshold, bool backwards, int64 *places) {
     for (int64 base = 0; base < count; base += THREADS) {
         int64 i = base + threadIdx.x;
@@ -98,7 +100,7 @@ __device__ inline int64 find(const float *values, int64 count, float threshold, 
     return count;
 }
 
-// One block for each sample. The reference is given, or (`relative`) it is the signal's highest power.
+// Finds the loud part of each signal; one block for each. With `relative`, `reference` is replaced by the signal's highest power.
 __global__ void loud_region(const int64 *__restrict__ first_blocks, const Signal *__restrict__ signals, int samples,
                             double ratio, double reference, int relative) {
     __shared__ int64 places[THREADS];

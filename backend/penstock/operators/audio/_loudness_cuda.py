@@ -13,12 +13,12 @@ from penstock.kernels.cuda.structs import Int64, Pointer, cuda_type, records
 
 
 class _Signal(NamedTuple):
-    """One signal.
+    """The kernels' description of one signal.
 
     Attributes:
-        power, peaks: the mean square at each element, and the highest in each tile.
-        begin, length: int32 each.
-        size, tiles, tile: elements, tiles, and the elements of a tile, a multiple of ``_STEP``.
+        power, peaks: the mean square of the window that ends at each element, and the highest mean square in each tile.
+        begin, length: the outputs, an int32 each.
+        size, tiles, tile: number of elements, number of tiles, and elements per tile, a multiple of ``_STEP``.
     """
 
     source: Pointer
@@ -32,24 +32,23 @@ class _Signal(NamedTuple):
     window: Int64
 
 
-# Elements that a thread sums one after the other.
+# The number of consecutive elements that a thread sums.
 _RUN = 8
 SOURCE = KernelSource(__file__, _Signal, RUN=_RUN)
-# Elements that a block processes at a time; tiles are multiples of it, long enough to make up for reading the window
-# first.
+# The number of elements that a block processes at a time. The size of a tile is a multiple of it that is at least the window's
+# length: a block reads a window before its tile, which must not take longer than the tile.
 _STEP = THREADS * _RUN
 
 
 def find_loud_regions(jobs: Sequence[tuple[OnGpu, int, OnGpu, OnGpu]], ratio: float, reference: float | None) -> None:
-    """Find the part of each signal from the first to the last element whose window's mean square reaches the threshold.
-
-    Takes two launches for any lengths.
+    """Find the loud part of each signal: from the start of the first window whose mean square reaches the threshold to the end of the
+    last one. Takes two launches, whatever the lengths of signals and windows.
 
     Args:
-        jobs: ``(signal, window, begin, length)`` for each sample; the last two are int32 outputs. The part begins at
-            the start of the first loud window.
+        jobs: ``(signal, window, begin, length)`` for each sample: the signal, the number of elements of a window, and two int32
+            outputs.
         ratio: the threshold as a fraction of the reference.
-        reference: None: the highest mean square of each signal.
+        reference: the mean square to which the threshold is relative; None: the highest mean square of each signal.
     """
     located = [(locate(signal), window, locate(begin), locate(length)) for signal, window, begin, length in jobs]
     if not located:

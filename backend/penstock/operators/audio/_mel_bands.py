@@ -1,4 +1,4 @@
-"""Windows and triangular mel bands in double precision, with the roundings of numpy's functions."""
+"""Windows and triangular mel bands in double precision, computed with numpy's functions so that they are rounded in the same way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _LINEAR_HZ, _LINEAR_MEL = 1000.0, 15.0
 
 
 def window_values(name: str, length: int) -> np.ndarray:
-    """Return the values of a window. `hann` and `single_hann`, of single precision, are periodic; the others are symmetric."""
+    """Return the values of a window, one of :data:`WINDOWS`.
+
+    `hann` and `single_hann` (the same in single precision) are periodic; the others are symmetric.
+    """
     if name == "hann":
         return np.hanning(length + 1)[:-1]
     if name == "single_hann":
@@ -30,11 +33,13 @@ def band_weights(
     """Return the weight of each frequency in each band, of shape (bins, bands).
 
     Args:
-        bins: frequencies from 0 to half the sampling rate.
+        bins: the number of frequencies, from 0 to half the sampling rate.
+        bands: the number of bands.
         low, high: start of the first band and end of the last, in Hz.
+        rate: the sampling rate in Hz.
         formula: the mel scale, one of :data:`FORMULAS`.
-        area: bands have equal areas, instead of equal heights.
-        in_mel: the sides of triangles are straight over mel, instead of over Hz.
+        area: give all triangles the same area instead of the same height.
+        in_mel: interpolate the sides of triangles linearly in mel instead of in Hz.
     """
     lowest, highest = _to_mel(np.array([low, high], np.float64), formula)
     mels = np.linspace(lowest, highest, bands + 2)

@@ -1,6 +1,6 @@
-"""Mel bands in decibels, optionally normalized; intermediate results stay in the cache.
+"""Mel bands in decibels, optionally normalized, computed in one pass whose intermediate results stay in the cache.
 
-Results equal those of the separate kernels.
+The results equal those of the separate kernels.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from penstock.kernels.cpu.moments import Standard, standardize_row
 from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import load, store
 
-# The fields of a `Logarithm` and of a `Standard`.
+# The types of the fields of `Logarithm` and of `Standard`.
 _LogarithmFields = tuple[bool, np.float32, np.float32, np.float32]
 _StandardFields = tuple[int, float, np.float32, np.float32]
 
@@ -28,10 +28,10 @@ def _fill_tiles(
     frames: int,
     tiles: np.ndarray,
 ) -> None:
-    """Fill ``tiles`` with the bands as (tiles, bands, ``TILE``), in memory order; zero past the last frame."""
+    """Fill ``tiles``, a flat array of shape (tiles, bands, ``TILE``), with the energies of bands; columns past the last frame with 0."""
     bands = starts, used_widths(starts.size, weights), weights
     scratch, size = tile_scratch(transform), starts.size * TILE
-    # Some columns of the last tile are never written.
+    # The last tile may have columns past the last frame, which the kernel does not write.
     tiles[tiles.size - size :] = 0
     for t in range(0, frames, TILE):
         band_tile(signal, transform, bands, t, min(TILE, frames - t), scratch, tiles[t * starts.size :])
@@ -39,7 +39,7 @@ def _fill_tiles(
 
 @inner
 def _gather_row(tiles: np.ndarray, band: int, bands: int, row: np.ndarray) -> None:
-    """Fill ``row`` with one band of all tiles."""
+    """Fill ``row`` with the values of one band from all tiles."""
     for t in range(0, row.size, TILE):
         store(row, t, load(tiles, t * bands + band * TILE, TILE))
 
@@ -88,7 +88,7 @@ def _standardized(
 
 
 def tiles_size(bands: int, frames: int) -> int:
-    """Return the size of the scratch memory of :func:`mel_decibels`, in float32."""
+    """Return the size of the scratch memory that :func:`mel_decibels` needs, as a number of float32 values."""
     return bands * -(-frames // TILE) * TILE
 
 
@@ -102,13 +102,13 @@ def mel_decibels(
     tiles: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Fill ``out`` with the bands of :func:`band_power` in decibels, each row normalized by ``standard`` if there is one.
+    """Fill ``out`` with the bands of :func:`band_power` in decibels; normalize each row unless ``standard`` is None.
 
     Args:
         signal, transform, starts, weights: see :func:`~penstock.kernels.cpu.fft.band_power`.
         logarithm, standard: see :func:`~penstock.kernels.cpu.decibels.to_decibels` and ``standardize``.
-        tiles: scratch memory, float32 of :func:`tiles_size`.
-        out: float32 (bands, frames), contiguous.
+        tiles: scratch memory, float32; its size is :func:`tiles_size`.
+        out: float32 of shape (bands, frames), contiguous; output.
     """
     bands = signal, transform[:], starts, weights.reshape(-1), logarithm[:]
     if standard is None:

@@ -1,4 +1,4 @@
-// Preemphasis: y[i] = x[i] - coefficient * x[i - 1].
+// The preemphasis filter: y[i] = x[i] - coefficient * x[i - 1].
 
 // In and Out: the elements' types; Work: the type of the arithmetic, float or double.
 template <typename In, typename Work, typename Out>

@@ -13,10 +13,10 @@ from penstock.kernels.cuda.structs import Float, Int64, Pointer, cuda_type, reco
 
 
 class _Preemphasis(NamedTuple):
-    """One signal.
+    """The kernel's description of one signal.
 
     Attributes:
-        before: the index of the element that is taken as the one before the first; -1: that is 0.
+        before: the index of the element that is subtracted from the first element; -1: subtract zero.
     """
 
     source: Pointer
@@ -30,11 +30,11 @@ SOURCE = KernelSource(__file__, _Preemphasis)
 
 
 def preemphasize(jobs: Sequence[tuple[OnGpu, float, OnGpu]], border: str) -> None:
-    """Emphasize high frequencies of each ``(source, coefficient, target)`` in one launch; arrays are flattened.
+    """Fill targets with ``x[i] - coefficient * x[i - 1]``, in one launch; arrays of any shape are treated as flat.
 
     Args:
-        jobs: the samples.
-        border: the element before the first: zero (``zero``), the first itself (``clamp``), or the second
+        jobs: ``(source, coefficient, target)`` of each sample.
+        border: which value precedes the first element: zero (``zero``), the first element (``clamp``), or the second
             (``reflect``).
     """
     located = [(locate(source), coefficient, locate(target)) for source, coefficient, target in jobs]

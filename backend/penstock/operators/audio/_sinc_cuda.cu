@@ -1,4 +1,4 @@
-// Resampling of signals with a windowed sinc filter: a block computes a run of outputs, of all channels.
+// Resamples signals with a windowed sinc filter. A block computes OUTPUTS consecutive output samples of all channels.
 
 template <typename In>
 __device__ inline float unit_of(In value, const Levels &levels) {
@@ -20,7 +20,7 @@ __global__ void resample_signals(const int64 *__restrict__ first_blocks, const R
     double block_position = double(begin) * job.step;
     int64 base = int64(floor(block_position));
     if (threadIdx.x == 0) {
-        // Sequentially: the rounding of the running sum is part of the result.
+        // One thread adds the steps sequentially, because the rounding errors of the running sum are part of the result.
         float position = float(block_position - double(base)), step = float(job.step);
         for (int i = 0; i < outputs; i++, position += step) positions[i] = position;
     }

@@ -12,16 +12,16 @@ from penstock.kernels.cuda.launch import OnGpu, launch, locate
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Double, Float, Int32, Int64, Pointer, cuda_type, records
 
-# Output samples of a thread block.
+# Output samples per thread block.
 _OUTPUTS = 256
 
 
 class _Resampling(NamedTuple):
-    """One signal.
+    """The kernel's description of one signal.
 
     Attributes:
-        size, length: the number of samples of the input and of the output, over all channels.
-        step: the distance from one output to the next, in samples of the input.
+        size, length: the number of samples of the input and of the output, per channel.
+        step: the distance between output samples, in input samples.
     """
 
     source: Pointer
@@ -33,10 +33,12 @@ class _Resampling(NamedTuple):
 
 
 class _Levels(NamedTuple):
-    """How input and output types represent numbers between -1 and 1 (for unsigned types, 0 and 1).
+    """How the input and output types represent numbers from -1 to 1 (unsigned types: from 0 to 1).
 
     Attributes:
-        change: 1: from signed to unsigned; -1: from unsigned to signed.
+        in_scale: the factor from stored values to that range.
+        out_scale: the factor from that range to stored values.
+        change: 1: convert from signed to unsigned; -1: from unsigned to signed; 0: neither.
     """
 
     in_scale: Float
@@ -48,11 +50,12 @@ SOURCE = KernelSource(__file__, _Resampling, _Levels, OUTPUTS=_OUTPUTS)
 
 
 def resample_signals(jobs: Sequence[tuple[OnGpu, float, OnGpu]], lobes: int, table: np.ndarray) -> None:
-    """Resample each ``(source, scale, target)`` in one launch; a scale is target samples per source sample.
+    """Resample signals in one launch.
 
     Args:
-        jobs: the samples, (time) or (time, channels); integers represent numbers between -1 and 1.
-        lobes: the filter's lobes, on each side.
+        jobs: ``(source, scale, target)`` of each sample: signals of shape (time,) or (time, channels), and the number of target
+            samples per source sample. Integers represent numbers from -1 to 1.
+        lobes: the number of the filter's lobes on each side.
         table: the filter (see :func:`penstock.kernels.cpu.audio.sinc_table`).
     """
     located = [(locate(source), scale, locate(target)) for source, scale, target in jobs]
@@ -74,5 +77,5 @@ def resample_signals(jobs: Sequence[tuple[OnGpu, float, OnGpu]], lobes: int, tab
 
 
 def _full_scale(dtype: np.dtype) -> int:
-    """Return the integer that represents 1."""
+    """Return the value that represents 1 in an array of this type."""
     return 1 if dtype.kind == "f" else int(np.iinfo(dtype).max)

@@ -1,8 +1,8 @@
-// Power spectra of overlapping, windowed frames of signals. A block's frames stay in that block's memory throughout.
+// Power spectra of overlapping, windowed frames of signals. A block transforms a group of frames in its own shared or scratch memory.
 //
-// Stockham's self-sorting transform, of any radices. Elements of the same index of all the block's frames are adjacent, so
-// that adjacent threads read adjacent elements. A transform of even size is computed as one of half the size, whose real
-// and imaginary parts are the frame's even and odd elements (Cooley, Lewis and Welch, 1970).
+// The transform is Stockham's self-sorting one, with any radices. Elements with the same index in all frames of the block are
+// adjacent, so that adjacent threads read adjacent elements. A transform of even size is computed as a complex one of half the
+// size, whose real and imaginary parts are the frame's even and odd elements (Cooley, Lewis and Welch, 1970).
 
 struct alignas(8) Complex {
     float re, im;
@@ -13,10 +13,10 @@ __device__ inline Complex operator*(Complex a, Complex b) {
     return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 __device__ inline Complex scaled(Complex a, float factor) { return {a.re * factor, a.im * factor}; }
-// Times -i.
+// Multiplies by -i.
 __device__ inline Complex turned(Complex a) { return {a.im, -a.re}; }
 
-// Transforms of few elements, in place.
+// Fourier transforms of 2 to 5 elements, in place.
 template <int RADIX> struct Butterfly;
 template <> struct Butterfly<2> {
     static __device__ void transform(Complex *v) {
@@ -57,7 +57,7 @@ template <> struct Butterfly<5> {
     }
 };
 
-// The base-2 logarithm of a power of two; -1 for other numbers. Shifting is much faster than dividing.
+// Returns the base-2 logarithm of a power of two; -1 for other numbers. Callers shift by it, which is much faster than dividing.
 __device__ inline int bits_of(int number) {
     int bits = 0;
     while (number >> bits > 1) bits++;
@@ -81,8 +81,8 @@ __device__ inline void pass(const Complex *x, Complex *y, const Complex *roots, 
     }
 }
 
-// The same for any radix, directly by the definition of its sums (long ones are added in double precision); `spread` is
-// the step between its roots.
+// The same for any radix, computed by the definition of the transform; sums, which may be long, are in double precision. `spread` is
+// the distance between the radix's roots in `roots`.
 __device__ inline void pass_of(int radix, const Complex *x, Complex *y, const Complex *roots, int n, int stride,
                                int turn, int spread) {
     const int part = n / radix;
@@ -102,7 +102,8 @@ __device__ inline void pass_of(int radix, const Complex *x, Complex *y, const Co
     }
 }
 
-// Element `k` of the frame that begins at `first`. Past the signal's ends there is its reflection, or silence.
+// Returns element `k` of the frame that begins at `first`, multiplied by the window. Outside of the signal, elements are its
+// reflection (`t.reflect`) or 0.
 __device__ inline float frame_element(const Signal &s, const Transform &t, const float *window, int64 first, int k) {
     if (k >= t.window) return 0.0f;
     int64 index = first + k;
@@ -115,7 +116,7 @@ __device__ inline float frame_element(const Signal &s, const Transform &t, const
     return reinterpret_cast<const float *>(s.source)[index] * window[k];
 }
 
-// The power of frequency `k` of a lane's frame.
+// Returns the power of frequency `k` of the frame number `lane` of the block.
 __device__ inline float power_of(const Complex *x, const Complex *roots, const Transform &t, int k, int lane) {
     if (t.size == t.points) {
         Complex value = x[k * t.lanes + lane];
@@ -138,7 +139,7 @@ __global__ void power_spectra(const int64 *__restrict__ first_blocks, const Sign
     Complex *x = IN_SHARED ? reinterpret_cast<Complex *>(shared) : room + int64(blockIdx.x) * elements * 2;
     Complex *y = x + elements;
     const bool halved = t.size != t.points;
-    // `lanes` is always a power of two.
+    // `t.lanes` is always a power of two.
     const int lane_bits = bits_of(t.lanes), last_lane = t.lanes - 1;
     const int bins = t.points / 2 + 1;
     for (int64 group = blockIdx.x; group < groups; group += gridDim.x) {

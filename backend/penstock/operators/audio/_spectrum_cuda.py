@@ -17,7 +17,12 @@ _MAX_PASSES = 24
 
 
 class _Signal(NamedTuple):
-    """One signal; ``bin_step`` and ``frame_step`` are distances in the target, in elements."""
+    """The kernel's description of one signal.
+
+    Attributes:
+        frames: the number of frames.
+        bin_step, frame_step: the distances between frequencies and between frames in the target, in elements.
+    """
 
     source: Pointer
     target: Pointer
@@ -31,9 +36,9 @@ class _Transform(NamedTuple):
     """The parameters that all signals share.
 
     Attributes:
-        step, start: elements from one frame to the next; start of the first one in the signal.
-        window, points: elements of a frame, and of its real transform.
-        size, lanes: elements of the complex transform; frames of a block.
+        step, start: the distance between the starts of frames; the start of the first frame. Both in elements of the signal.
+        window, points: elements of a frame; elements of the frame's real transform.
+        size, lanes: elements of the complex transform; frames per block.
     """
 
     step: Int64
@@ -50,23 +55,24 @@ class _Transform(NamedTuple):
 
 SOURCE = KernelSource(__file__, _Signal, _Transform)
 _COMPLEX_BYTES = 8
-# Frames per block: enough to coalesce its memory accesses while several blocks fit on a multiprocessor.
+# A block transforms up to _MAX_LANES frames, so that its memory accesses coalesce, but no more than fit _COMFORTABLE_BYTES, so that
+# several blocks fit on a multiprocessor. Blocks that need more than _SHARED_BYTES use global memory.
 _MAX_LANES, _COMFORTABLE_BYTES, _SHARED_BYTES = 8, 32 * 1024, 48 * 1024
-# The limit of scratch memory for large transforms, and the number of blocks that keep the device busy.
+# For transforms in global memory: the limit of scratch memory, and a number of blocks that keeps the device busy.
 _SCRATCH_BYTES, _MAX_BLOCKS = 256 * 1024 * 1024, 1024
 
 
 @dataclass(frozen=True)
 class Framing:
-    """How to cut a signal into frames, and the result computed from them.
+    """How to cut a signal into frames, and what to compute from the frames.
 
     Attributes:
-        step: the distance from the start of a frame to that of the next.
+        step: the distance between the starts of frames, in samples.
         start: the position of the first frame's first sample; negative: before the signal.
-        count: size of the transform; frames are padded with zeros.
-        reflect: pad the signal by reflection instead of zeros.
-        magnitude: compute the square root of the power.
-        time_first: targets are (time, frequency) instead of (frequency, time).
+        count: the size of the transform; shorter frames are padded with zeros.
+        reflect: pad the signal by reflection instead of with zeros.
+        magnitude: compute magnitudes, the square roots of powers.
+        time_first: targets have the shape (time, frequency) instead of (frequency, time).
     """
 
     step: int
@@ -88,7 +94,7 @@ def power_spectra(signals: Columns, spectra: Columns, window: np.ndarray, framin
     """
     f = framing
     size = f.count if f.count % 2 else f.count // 2
-    # A block holds its frames twice: before and after a pass.
+    # Each frame takes memory twice: a pass reads one copy and writes the other.
     frame_bytes = 2 * size * _COMPLEX_BYTES
     lanes = _MAX_LANES
     while lanes > 1 and lanes * frame_bytes > _COMFORTABLE_BYTES:
@@ -133,7 +139,7 @@ def roots_of_unity(count: int) -> np.ndarray:
 
 
 def radices_of(size: int) -> list[int]:
-    """Return the factors of the transform's size; 4 and other small ones have fast code, the rest are primes."""
+    """Return the factors of the transform's size: 4, 2, 3 and 5, for which there is fast code, and larger primes."""
     radices = []
     for factor in (4, 2, 3, 5):
         while size % factor == 0:

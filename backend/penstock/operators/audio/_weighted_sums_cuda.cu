@@ -1,4 +1,4 @@
-// Weighted sums along one axis of an array seen as (outer, size, inner), each of a band of its elements.
+// Weighted sums along the middle axis of arrays of shape (outer, size, inner). Each sum covers a band of consecutive elements.
 
 __global__ void weighted_sums(const int64 *__restrict__ first_blocks, const WeightedSums *__restrict__ plans,
                               int samples, const int32 *__restrict__ starts, const float *__restrict__ weights) {
@@ -13,7 +13,7 @@ __global__ void weighted_sums(const int64 *__restrict__ first_blocks, const Weig
     const float *source = reinterpret_cast<const float *>(p.source) + (row.row * p.size + starts[p.starts + m]) * step + inner.column;
     float sum = 0.0f;
     for (int k = 0; k < width; k++, source += step) {
-        // Bands are padded with zeros, perhaps past the end of the source.
+        // Bands are padded with zero weights, and the padding may reach past the end of the source, which must not be read.
         float weight = band[k];
         if (weight != 0.0f) sum += weight * *source;
     }

@@ -13,12 +13,13 @@ from penstock.kernels.cuda.structs import Int64, Pointer, blank_records
 
 
 class _WeightedSums(NamedTuple):
-    """One sample.
+    """The kernel's description of one sample.
 
     Attributes:
-        size, rows: the size of the axis in the source, and in the target.
-        starts, weights: offsets of this sample's bands in the tables.
-        width: number of weights of each band.
+        outer, inner: the number of elements along the axes before and after the summed axis.
+        size, rows: the size of the summed axis in the source, and in the target.
+        starts, weights: where this sample's bands begin in the tables of starts and of weights.
+        width: the number of weights of each band.
     """
 
     source: Pointer
@@ -39,8 +40,8 @@ class Bands(NamedTuple):
     """Weighted sums of consecutive elements.
 
     Attributes:
-        starts: each sum's first element, int32.
-        weights: a row for each sum, float32.
+        starts: the index of each sum's first element, int32.
+        weights: one row of weights for each sum, float32.
     """
 
     starts: np.ndarray
@@ -55,8 +56,8 @@ def sum_along(axis: int, sources: Columns, targets: Columns, kinds: np.ndarray, 
     Args:
         axis: the axis.
         sources, targets: the arrays.
-        kinds: for each sample, the number of its sums among ``bands``.
-        bands: different sums.
+        kinds: for each sample, the index of its sums in ``bands``.
+        bands: the different sums.
     """
     used, rows = np.unique(kinds, return_inverse=True)
     tables = [bands[kind] for kind in used.tolist()]

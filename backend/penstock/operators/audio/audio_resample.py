@@ -19,8 +19,8 @@ _TYPES = (INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT)
 class AudioResample(Operator[None, float]):
     """Resamples signals with a windowed sinc filter.
 
-    The factor is the ratio of two sample rates, `scale`, or follows from the output's length. Integers represent
-    numbers between -1 and 1.
+    The factor is the ratio of two sample rates (`in_rate`, `out_rate`), or `scale`, or follows from `out_length`. Integers represent
+    numbers from -1 to 1.
 
     >>> audio = fn.audio_resample(audio, in_rate=44100.0, out_rate=16000.0)
     """
@@ -106,7 +106,7 @@ class AudioResample(Operator[None, float]):
         return (length, *sample.shapes[0][1:])
 
     def _scale_and_length(self, sample: Sample[None, float], count: int) -> tuple[float, int]:
-        """Return the output samples per input sample, and the number of output samples."""
+        """Return the number of output samples per input sample, and the number of output samples."""
         if sample.given("out_length"):
             length = sample["out_length"]
             if length < 0:

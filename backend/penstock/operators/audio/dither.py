@@ -1,4 +1,4 @@
-"""`dither`: noise under a signal, the same for each signal of a length."""
+"""`dither`: adds noise to a signal; signals of equal length get the same noise."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from penstock.data_types import FLOAT, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, signals, sounds
 
-# PyTorch draws 16 normal numbers at a time, each pair from two uniform ones of 24 bits; fewer than 16 are drawn one by one.
+# PyTorch draws 16 normal numbers at a time, each pair from two uniform numbers of 24 bits. Fewer than 16 are drawn another way.
 _AT_A_TIME, _HALF = 16, 8
 _MANTISSA_BITS = 24
 
 
 @register_operator
 class Dither(Operator[np.ndarray]):
-    """Adds normal noise to a signal: the numbers that PyTorch's generator on the CPU gives, seeded with the number of samples.
+    """Adds normally distributed noise to a signal: the numbers of PyTorch's CPU generator, seeded with the signal's number of samples.
 
-    Cohere's speech recognition prepares sounds this way: the same sound always gets the same noise.
+    Cohere's speech recognition prepares sounds in this way, so that the same sound always gets the same noise.
 
     >>> signal = fn.dither(audio, amount=1e-5)
     """
@@ -56,7 +56,7 @@ class Dither(Operator[np.ndarray]):
 
 
 def _normal_numbers(count: int, seed: int) -> np.ndarray:
-    """Return the numbers of `torch.randn(count, generator=...)`, up to the last digits of logarithms and cosines."""
+    """Return the numbers of `torch.randn(count, generator=...)`; the last digits of logarithms and cosines may differ."""
     # NumPy and PyTorch seed the Mersenne Twister in the same way.
     state = np.random.RandomState(seed)
     if count < _AT_A_TIME:
@@ -65,7 +65,7 @@ def _normal_numbers(count: int, seed: int) -> np.ndarray:
     whole = count // _AT_A_TIME * _AT_A_TIME
     numbers[:whole] = _by_sixteens(numbers[:whole])
     if whole < count:
-        # PyTorch draws the last 16 numbers again.
+        # As PyTorch does: draw 16 more uniform numbers, and replace the last 16 numbers.
         numbers[-_AT_A_TIME:] = _by_sixteens(_uniform_numbers(state, _AT_A_TIME))
     return numbers
 
@@ -78,7 +78,9 @@ def _uniform_numbers(state: np.random.RandomState, count: int) -> np.ndarray:
 
 
 def _by_sixteens(uniform: np.ndarray) -> np.ndarray:
-    """Return normal numbers by Box and Muller: in each group of 16 the first 8 draws are radii, the last 8 angles."""
+    """Convert uniform numbers to normal ones by Box and Muller's method: in each group of 16, the first 8 numbers give the radii
+    of pairs, the last 8 their angles.
+    """
     radii, angles = uniform.reshape(-1, 2, _HALF).transpose(1, 0, 2)
     lengths = np.sqrt(np.float32(-2) * np.log(np.float32(1) - radii))
     turns = np.float32(2 * math.pi) * angles
@@ -86,7 +88,7 @@ def _by_sixteens(uniform: np.ndarray) -> np.ndarray:
 
 
 def _one_by_one(state: np.random.RandomState, count: int) -> np.ndarray:
-    """Return normal numbers in double precision; Box and Muller's method yields two at a time."""
+    """Return ``count`` normal numbers, computed in double precision, in pairs, by Box and Muller's method."""
     numbers = np.empty(count + count % 2, np.float32)
     for place in range(0, count, 2):
         turn, length = (_double(state) for _ in range(2))
@@ -96,6 +98,6 @@ def _one_by_one(state: np.random.RandomState, count: int) -> np.ndarray:
 
 
 def _double(state: np.random.RandomState) -> float:
-    """Return a number in [0, 1) with 53 random bits from two words."""
+    """Return a number in [0, 1) with 53 random bits, drawn as two 32-bit words."""
     high, low = (int(word) for word in state.randint(0, 1 << 32, 2, dtype=np.uint32))
     return ((high << 32 | low) & ((1 << 53) - 1)) * 2.0**-53

@@ -23,14 +23,14 @@ _NUMERIC_KINDS = "iuf"
 
 @register_operator
 class FrameSignal(Operator):
-    """Cuts a signal into windows of equal length, which overlap if the step is shorter than they are.
+    """Cuts a signal into frames of equal length, which overlap if the step is shorter than a frame.
 
-    The first dimension is time; a signal of shape (time, ...) becomes frames of shape (frames, frame_length, ...). A window that
-    reaches beyond the end is padded, so that no value at the end is lost; with `pad_end=False` there is no such window, and the last
+    The first dimension is time; a signal of shape (time, ...) becomes frames of shape (frames, frame_length, ...). A frame that
+    reaches beyond the end is padded, so that no value at the end is lost. With `pad_end=False` such frames are left out, and the last
     values may be in no frame. A signal without values has no frames.
 
     >>> frames = fn.frame_signal(audio, frame_length=400, step=160)
-    >>> frames = fn.frame_signal(audio, frame_length=576, step=512, pad_begin=64)  # what Silero's VAD takes
+    >>> frames = fn.frame_signal(audio, frame_length=576, step=512, pad_begin=64)  # the input of Silero's VAD
     """
 
     schema = Schema(
@@ -85,7 +85,7 @@ class FrameSignal(Operator):
     def compute(self, sample: Sample) -> None:
         signal, frames = sample.inputs[0], sample.outputs[0]
         before = self.args["pad_begin"]
-        # Frames that lie within the signal are copied together, the others one by one.
+        # Copy all frames that lie within the signal together, and the frames at its ends one by one.
         first = min(-(-before // self._step), len(frames))
         last = (
             max((len(signal) + before - self._length) // self._step + 1, first)
@@ -104,11 +104,11 @@ class FrameSignal(Operator):
             frames[number][inside.start - begin : inside.stop - begin] = signal[inside]
 
     def _count(self, time: int) -> int:
-        """Return the number of frames of a signal."""
+        """Return the number of frames of a signal with ``time`` values."""
         if not time:
             return 0
         beyond = time + self.args["pad_begin"] - self._length
         if self.args["pad_end"]:
-            # Steps longer than frames skip values, and no frame begins after the end.
+            # If the step is longer than a frame, rounding up could add a frame that begins after the signal's end: leave that out.
             return min(max(-(-beyond // self._step), 0) + 1, -(-(time + self.args["pad_begin"]) // self._step))
         return max(beyond // self._step + 1, 0)

@@ -30,7 +30,7 @@ _FRAMES = 1024
 class KaldiFbank(Operator):
     """Computes Kaldi's filter bank features, without dither, which is random.
 
-    The results equal kaldi-native-fbank's except for the roundings of its Fourier transform, which has single
+    The results equal kaldi-native-fbank's except for the rounding errors of its Fourier transform, which has single
     precision: logarithms differ by less than 1e-3, most of them by less than 1e-5.
 
     By default, the mean of each window is subtracted. Windows are filtered by ``x[i] - preemphasis * x[i - 1]``, and padded to a
@@ -94,7 +94,7 @@ class KaldiFbank(Operator):
         self._starts, self._widths, self._weights = self._bands(rate)
 
     def _bands(self, rate: np.float32) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the first frequency of each band, the number of its frequencies, and their weights."""
+        """Return, for each band, the index of its first frequency, the number of its frequencies, and their weights."""
         bins, nyquist = self.args["num_bins"], np.float32(0.5) * rate
         low, high = np.float32(self.args["low_freq"]), np.float32(self.args["high_freq"])
         high = high if high > 0 else nyquist + high
@@ -170,7 +170,7 @@ def _mel(hertz: np.ndarray) -> np.ndarray:
 
 
 def _window(name: str, length: int, blackman: float) -> np.ndarray:
-    """Return the values of a window, of float32."""
+    """Return the values of a window as float32; ``blackman`` is the coefficient of the Blackman window."""
     angles = 2 * np.pi / (length if name == "hann" else length - 1) * np.arange(length)
     raised = 0.5 - 0.5 * np.cos(angles)
     values = {

@@ -1,4 +1,4 @@
-"""`mel_features`: logarithms of mel bands, with the roundings of feature extractors of speech."""
+"""`mel_features`: logarithms of mel bands, bit for bit those of the feature extractors of speech models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PRECISIONS = ("mixed", "double", "single")
 class MelFeatures(Operator[np.ndarray]):
     """Computes the energy in mel bands of overlapping windows, or its logarithm, bit for bit as numpy does.
 
-    These are the features of many models of speech (AST, CLAP, SeamlessM4T, Speech2Text, Gemma, and Kaldi's `fbank`).
+    These are the features of many speech models (AST, CLAP, SeamlessM4T, Speech2Text, Gemma, and Kaldi's `fbank`).
     `mel_spectrogram` computes them in single precision, and much faster.
 
     The mean of each window may be subtracted; windows are then filtered as in Kaldi: ``x[i] - preemphasis * x[i - 1]``, with
@@ -173,7 +173,7 @@ class MelFeatures(Operator[np.ndarray]):
         sample.outputs[0][...] = logarithms.T if self.args["layout"] == "tf" else logarithms
 
     def _magnitudes(self, windows: np.ndarray) -> np.ndarray:
-        """Return the magnitude, or the power, of each frequency in windows, of shape (windows, frequencies)."""
+        """Return the magnitude or the power of each frequency in each window, as an array of shape (windows, frequencies)."""
         frames = windows.astype(self._number)
         if self.args["remove_offset"]:
             frames -= frames.mean(axis=1, keepdims=True)
@@ -187,8 +187,8 @@ class MelFeatures(Operator[np.ndarray]):
         return np.abs(spectrum) ** self.args["power"]
 
     def _banded(self, magnitudes: np.ndarray) -> np.ndarray:
-        """Return the energies of bands, of shape (bands, windows)."""
-        # The operands have the memory layout of the original feature extractors, since the order of summation depends on it.
+        """Return the energies of bands, as an array of shape (bands, windows)."""
+        # The operands have the same memory layout as in the original feature extractors, since the order of summation depends on it.
         if self.args["precision"] == "single":
             return np.matmul(magnitudes, self._weights).T
         return np.dot(self._weights.T, magnitudes.T)
@@ -203,5 +203,5 @@ class MelFeatures(Operator[np.ndarray]):
 
 
 def _as_written(number: float) -> float:
-    """Return the shortest decimal number that rounds to this one in single precision, as arguments are stored."""
+    """Return the number that was written for an argument: the shortest decimal that rounds to this stored value in single precision."""
     return float(str(np.float32(number)))

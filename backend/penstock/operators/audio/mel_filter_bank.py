@@ -23,7 +23,7 @@ from penstock.schema.example_data import Example, random_arrays, spectrograms
 
 
 class _Scale(NamedTuple):
-    """A mel scale, in single precision."""
+    """Conversions between Hz and a mel scale, in single precision."""
 
     to_mel: Callable[[np.float32], np.float32]
     to_hertz: Callable[[np.ndarray], np.ndarray]
@@ -128,11 +128,11 @@ class MelFilterBank(Operator[int, WeightedSums, SumPlans]):
         return _banded(weights.T.astype(np.float32))
 
     def _make_filters(self, bins: int, last_axis: int) -> WeightedSums:
-        """Return triangular filters whose edges are in single precision, as DALI's.
+        """Return triangular filters whose edges are computed in single precision, as DALI computes them.
 
         Args:
-            bins: frequencies from 0 to half the sample rate.
-            last_axis: nonzero if frequencies are the last axis with more than one element.
+            bins: the number of frequencies, from 0 to half the sample rate.
+            last_axis: nonzero if all axes after the frequencies have one element.
         """
         count = self.args["nfilter"]
         low, high = np.float32(self._low), np.float32(self._high)
@@ -140,13 +140,14 @@ class MelFilterBank(Operator[int, WeightedSums, SumPlans]):
         edges, last_edge = _band_edges(_SCALES[self.args["mel_formula"]], low, high, count)
         first, stop = (min(math.ceil(edge * (1 / step)), bins) for edge in (low, high))
         frequencies = np.arange(bins) * step
-        # The two edges around each frequency, and its weight in the band that falls between them.
+        # For each frequency: the number of the interval between two edges that contains it, and its weight in the band whose
+        # triangle falls in this interval.
         intervals = np.searchsorted(edges[1:], frequencies, side="right")
         used = np.flatnonzero((np.arange(bins) >= first) & (np.arange(bins) < stop) & (intervals <= count))
         end = edges[intervals[used] + 1]
         falling = ((end - frequencies[used]) * (1 / (end - edges[intervals[used]]))).astype(np.float32)
         if last_axis:
-            # DALI rounds edges to frequency bins here, which moves a bin that lies exactly on an edge.
+            # Here DALI rounds edges up to whole bins, which assigns a bin that lies exactly on an edge to another band.
             intervals = np.searchsorted(np.ceil(edges[1:-1] / step), np.arange(bins), side="right")
         bands = intervals[used]
         down, up = bands > 0, bands < count
@@ -156,14 +157,14 @@ class MelFilterBank(Operator[int, WeightedSums, SumPlans]):
         if not self.args["normalize"]:
             return _banded(weights)
         norms = (2 / (np.append(edges[2:-1], last_edge) - edges[:-2])).astype(np.float32)
-        # DALI applies the norm to the weights for an inner axis, and to the sums for the last one.
+        # DALI multiplies the sums by the norms if frequencies are the last axis, and otherwise the weights.
         return _banded(weights)._replace(gains=norms) if last_axis else _banded(weights * norms[:, None])
 
 
 def _band_edges(scale: _Scale, low: np.float32, high: np.float32, count: int) -> tuple[np.ndarray, np.float64]:
-    """Return the edges of ``count`` bands in Hz, evenly spaced in mel and converted in single precision, as float64.
+    """Return the edges of ``count`` bands in Hz: evenly spaced in mel, converted in single precision, stored as float64.
 
-    The last edge is also returned as the sum of all steps, with which DALI normalizes the last band.
+    The second result is the last edge as the sum of all steps; DALI normalizes the last band with it.
     """
     first, last = np.float64(scale.to_mel(low)), np.float64(scale.to_mel(high))
     mels = np.full(count + 3, (last - first) / (count + 1))
@@ -175,7 +176,7 @@ def _band_edges(scale: _Scale, low: np.float32, high: np.float32, count: int) ->
 
 
 def _banded(weights: np.ndarray) -> WeightedSums:
-    """Return each row's first nonzero column, and the columns from there on, as many as the widest row needs."""
+    """Return weights in banded form: the first nonzero column of each row, and the columns from it on, all rows as wide as the widest."""
     used = weights != 0
     if not used.size:
         return WeightedSums(np.zeros(len(weights), np.int64), np.zeros((len(weights), 0), np.float32))

@@ -1,4 +1,4 @@
-"""`spectrogram` and `mel_filter_bank` fused, so that spectra never reach memory, optionally with common next steps."""
+"""`spectrogram` and `mel_filter_bank` fused so that spectra stay in the cache, optionally with `to_decibels` and `normalize`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DECIBELS = (*_BANDS, ("ToDecibels",))
 
 
 class _Decibels(Protocol):
-    """The part of the decibels step that is used here."""
+    """The attributes of `to_decibels` that are used here."""
 
     @property
     def logarithm(self) -> Logarithm:
@@ -31,18 +31,18 @@ class _Decibels(Protocol):
 
 
 class _Normalize(Protocol):
-    """The part of the normalization step that is used here."""
+    """The methods of `normalize` that are used here."""
 
     def standard_of_rows(self, sample: Sample, data: np.ndarray) -> Standard | None:
-        """Return how to normalize each row of a matrix separately; None if rows are not normalized separately."""
+        """Return the parameters for normalizing each row of a matrix separately; None if rows are not normalized separately."""
 
     def compute_array(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
-        """Normalize ``source`` into ``target``."""
+        """Fill ``target`` with the normalized ``source``."""
 
 
 @register_operator
 class MelSpectrogram(FusedOperator):
-    """Sums the bands of a few frames at a time, while their spectra are in the L1 cache."""
+    """Fuses `spectrogram` and `mel_filter_bank`: sums the bands of a few frames at a time, while the spectra are in the L1 cache."""
 
     schema = Schema(
         name="_fused__MelSpectrogram",
@@ -66,7 +66,7 @@ class MelSpectrogram(FusedOperator):
 
 @register_operator
 class MelDecibels(MelSpectrogram):
-    """Converts each sample's bands to decibels while they are in the L2 cache."""
+    """Fuses these two and `to_decibels`: converts each sample's bands to decibels while they are in the L2 cache."""
 
     schema = Schema(name="_fused__MelDecibels", devices=("cpu",), fuses=_DECIBELS, hidden=True)
 
@@ -77,7 +77,7 @@ class MelDecibels(MelSpectrogram):
         self.compute_decibels(samples, None, samples[-1].outputs[0])
 
     def compute_decibels(self, samples: Sequence[Sample], standard: Standard | None, out: np.ndarray) -> None:
-        """Compute the first three steps for one sample; normalize rows if there is a ``standard``."""
+        """Fill ``out`` with one sample's bands in decibels; normalize each row unless ``standard`` is None."""
         from penstock.operators.audio._mel_decibels_cpu import mel_decibels, tiles_size
 
         decibels = cast(_Decibels, self.operators[2])
@@ -87,7 +87,7 @@ class MelDecibels(MelSpectrogram):
 
 @register_operator
 class NormalizedMelDecibels(MelDecibels):
-    """A `mel_spectrogram`, `to_decibels` and a `normalize` of each sample."""
+    """Fuses these three and a `normalize` that computes its parameters for each sample separately."""
 
     schema = Schema(
         name="_fused__NormalizedMelDecibels",
@@ -117,5 +117,5 @@ class NormalizedMelDecibels(MelDecibels):
 
 
 def _band_inputs(spectrum: Sample, bands: Sample) -> tuple[np.ndarray, Transform, np.ndarray, np.ndarray]:
-    """Return the signal, its transform, and the starts and weights of the bands."""
+    """Return the signal, flat, its transform's parameters, and the starts and weights of the bands."""
     return np.ascontiguousarray(spectrum.inputs[0]).reshape(-1), spectrum.plan, bands.plan.starts, bands.plan.weights

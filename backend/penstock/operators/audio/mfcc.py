@@ -21,7 +21,7 @@ from penstock.schema.example_data import Example, decibels, random_arrays
 class MFCC(Operator[None, WeightedSums, SumPlans]):
     """The first coefficients of the discrete cosine transform along one axis, optionally liftered.
 
-    The transform is unscaled (a constant 1 of N elements yields N) unless `normalize` makes it orthonormal.
+    The transform is unscaled (for type 2, the first coefficient of N ones is N) unless `normalize` makes it orthonormal.
 
     >>> coefficients = fn.mfcc(fn.to_decibels(mel), n_mfcc=13)
     """
@@ -93,7 +93,7 @@ class MFCC(Operator[None, WeightedSums, SumPlans]):
 
 
 def _cosines(kind: int, count: int, orthonormal: bool) -> np.ndarray:
-    """Return the matrix of a discrete cosine transform."""
+    """Return the matrix of the discrete cosine transform of type ``kind`` for inputs of ``count`` elements."""
     if count == 0:
         return np.empty((0, 0))
     k, n = np.arange(count)[:, None], np.arange(count)[None, :]

@@ -11,7 +11,7 @@ from penstock.schema.example_data import Example, signals, sounds
 
 @register_operator
 class NonsilentRegion(Operator):
-    """The start and length of the region between the first and the last time when the power, averaged over a window,
+    """Finds the start and length of the region between the first and the last time at which the power, averaged over a window,
     reaches the threshold.
 
     >>> start, length = fn.nonsilent_region(audio, cutoff_db=-40.0)
@@ -50,7 +50,7 @@ class NonsilentRegion(Operator):
         if len(batch) and batch.ndim() != 1:
             raise RuntimeError(f"Input with dimension ({batch.ndim()}) cannot be converted to dimension (1)")
         window, interval = self.args["window_length"], self.args["reset_interval"]
-        # Sums of integers are exact, so they are never reset.
+        # Only sums of floats are reset: sums of integers are exact.
         if batch.dtype == FLOAT and interval != -1 and (interval <= 0 or not window or interval % window):
             raise RuntimeError(
                 f"`reset_interval` shall be a multiple of `window_length`. Got: reset_interval: {interval} vs "
@@ -64,7 +64,7 @@ class NonsilentRegion(Operator):
     def compute(self, sample: Sample) -> None:
         signal = np.ascontiguousarray(sample.inputs[0])
         if not self.args["window_length"]:
-            # Without a window there is no average, so that the whole signal counts as silent.
+            # With windows of 0 elements there is no average power, so the whole signal counts as silent.
             sample.outputs[0][...] = sample.outputs[1][...] = 0
             return
         start, length = self._region(signal, self._window(signal.size))
@@ -87,7 +87,7 @@ class NonsilentRegion(Operator):
         return min(self.args["window_length"], max(count, 1))
 
     def _reference(self) -> float | None:
-        """Return the power at 0 dB; None: the signal's maximum."""
+        """Return the power at 0 dB; None: the highest power of each signal."""
         return self.args["reference_power"] if self.given("reference_power") else None
 
     def _region(self, signal: np.ndarray, window: int) -> tuple[int, int]:

@@ -60,7 +60,7 @@ class PowerSpectrum(Operator[None, int]):
         shape, axis = list(sample.shapes[0]), max(self.args["axis"], -1)
         if axis >= len(shape):
             raise RuntimeError(f"Transform axis {axis} is out of bounds [0, {len(shape)})")
-        # Without a positive size, the transform has the axis's whole length.
+        # Without a positive `nfft`, the transform is as long as the axis.
         sample.plan = self.args["nfft"] if (self.args["nfft"] or 0) > 0 else shape[axis]
         if sample.plan < _MIN_TRANSFORM:
             raise RuntimeError(

@@ -13,9 +13,9 @@ _BORDERS = ("zero", "clamp", "reflect")
 
 @register_operator
 class PreemphasisFilter(Operator):
-    """``y[t] = x[t] - coefficient * x[t - 1]``.
+    """Computes ``y[t] = x[t] - coefficient * x[t - 1]``.
 
-    The element before the first is zero, the first itself (`clamp`), or the second (`reflect`).
+    `border` chooses the value before the first element: zero (`zero`), the first element (`clamp`), or the second (`reflect`).
 
     >>> sharper = fn.preemphasis_filter(audio, preemph_coeff=0.97)
     """
@@ -67,7 +67,7 @@ class PreemphasisFilter(Operator):
             return
         coefficient = np.float32(sample["preemph_coeff"])
         if not coefficient:
-            # Nothing is subtracted, so that large integers keep their digits.
+            # Convert without floating-point arithmetic, which would round large integers.
             cast(signal, out)
             return
         working = np.float64 if signal.dtype == np.float64 else np.float32

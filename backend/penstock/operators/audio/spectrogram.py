@@ -26,7 +26,7 @@ from penstock.schema.example_data import Example, signals, sounds
 if TYPE_CHECKING:
     from penstock.kernels.cpu.fft import Transform
 
-# Bytes of frames per transform call: they fit the cache, and stay below malloc's threshold for mmap.
+# Bytes of frames per call of the transform: few enough to fit the cache and to stay below the size at which malloc calls mmap.
 _TILE_BYTES = 120 * 1024
 
 
@@ -39,7 +39,8 @@ class SpectrumPlans(PlanColumns["Transform | None"]):
 
     Attributes:
         frames: the number of each signal's frames, int64.
-        transform: the transform of all signals, for the CPU's kernels; None on a GPU, or if they do not support it.
+        transform: the parameters for the CPU's kernels, the same for all signals; None on a GPU, or for a size that the kernels do not
+            support.
     """
 
     frames: np.ndarray
@@ -54,10 +55,10 @@ class SpectrumPlans(PlanColumns["Transform | None"]):
 
 @register_operator
 class Spectrogram(Operator[None, "Transform | None", SpectrumPlans]):
-    """The power of the short-time Fourier transform.
+    """Computes the power of the short-time Fourier transform.
 
     A transform of n elements yields n // 2 + 1 frequencies. The default is a Hann window sampled at half positions:
-    ``0.5 * (1 - cos(2 pi (n + 0.5) / N))``. Centred windows extend past the signal's ends, which are reflected or
+    ``0.5 * (1 - cos(2 pi (n + 0.5) / N))``. Centred windows extend past the signal's ends, where the signal is reflected or
     padded with zeros.
 
     >>> spectra = fn.spectrogram(audio, nfft=512, window_length=400, window_step=160)
@@ -157,7 +158,7 @@ class Spectrogram(Operator[None, "Transform | None", SpectrumPlans]):
 
     @cached_property
     def _transform(self) -> Transform | None:
-        """The parameters of the transform's kernels; None for sizes that they do not support."""
+        """The transform's parameters for the CPU's kernels; None for sizes that the kernels do not support."""
         from penstock.kernels.cpu import fft
 
         if not fft.is_transformed(self._nfft):
@@ -183,7 +184,7 @@ class Spectrogram(Operator[None, "Transform | None", SpectrumPlans]):
         power_spectra(signals, spectra, self._window, framing)
 
     def _transform_in_tiles(self, signal: np.ndarray, by_time: np.ndarray) -> None:
-        """Compute transforms of any size, several frames at a time."""
+        """Fill ``by_time``, of shape (time, frequency), with power spectra of any size, with scipy and several frames at a time."""
         from scipy import fft
 
         from penstock.kernels.cpu import audio
@@ -198,7 +199,11 @@ class Spectrogram(Operator[None, "Transform | None", SpectrumPlans]):
 
 
 def _signal_lengths(shapes: np.ndarray) -> np.ndarray:
-    """Return the lengths of signals; raise RuntimeError for the first that is empty or has several dimensions."""
+    """Return the lengths of signals.
+
+    Raises:
+        RuntimeError: a signal is empty, or has several dimensions with more than one element.
+    """
     lengths: np.ndarray = shapes.prod(axis=1)
     fits = ((shapes == 1) | (shapes == lengths[:, None])).all(axis=1)
     for row in np.flatnonzero(~fits | (lengths == 0))[:1]:

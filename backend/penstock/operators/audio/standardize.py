@@ -1,4 +1,4 @@
-"""`standardize`: samples with mean 0 and variance 1."""
+"""`standardize`: shifts and scales samples to mean 0 and variance 1."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from penstock.schema.example_data import signals
 class Standardize(Operator):
     """Computes ``(x - mean(x)) / sqrt(var(x) + epsilon)`` of each sample, bit for bit as numpy does in single precision.
 
-    This is what feature extractors of speech do: of the whole sample (wav2vec 2.0), or along an axis (SeamlessM4T,
-    Speech2Text). `normalize` does it with other roundings.
+    Feature extractors of speech models do this over the whole sample (wav2vec 2.0), or along an axis (SeamlessM4T,
+    Speech2Text). `normalize` computes the same, but rounds differently.
 
     >>> signals = fn.standardize(signals)  # doctest: +SKIP
     """
@@ -70,6 +70,6 @@ class Standardize(Operator):
         centred = data - data.mean(**along)
         spread = (centred if self.args["recentred"] else data).var(**along, ddof=self.args["ddof"])
         spread = np.sqrt(spread) + epsilon if self.args["of_deviation"] else np.sqrt(spread + epsilon)
-        # With equal elements and epsilon 0, the result is NaN, as numpy's.
+        # If all elements are equal and epsilon is 0, the result is NaN, as in numpy.
         with np.errstate(divide="ignore", invalid="ignore"):
             np.divide(centred, spread, out=sample.outputs[0])

@@ -1,4 +1,4 @@
-"""`to_decibels`: converts to decibels."""
+"""`to_decibels`: converts magnitudes or powers to decibels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @register_operator
 class ToDecibels(ArrayOperator):
-    """``multiplier * log10(max(ratio, x / reference))``, with the ratio that corresponds to the cutoff.
+    """Computes ``multiplier * log10(max(ratio, x / reference))``; ``ratio`` corresponds to `cutoff_db`.
 
     >>> decibels = fn.to_decibels(mel, multiplier=10.0, cutoff_db=-80.0)
     """
@@ -46,7 +46,7 @@ class ToDecibels(ArrayOperator):
             raise RuntimeError("`reference` argument can't be zero")
         with np.errstate(all="ignore"):
             ratio = np.float32(10.0 ** (np.float64(self.args["cutoff_db"]) / self.args["multiplier"]))
-        # The logarithm of zero is undefined.
+        # If the ratio underflows to 0, use the smallest positive number: the logarithm of 0 is undefined.
         self._smallest = ratio or np.nextafter(np.float32(0), np.float32(1))
         self._factor = np.float32(self.args["multiplier"] / math.log(10))
 
@@ -68,7 +68,7 @@ class ToDecibels(ArrayOperator):
         """The logarithm's parameters for kernels."""
         from penstock.kernels.cpu.decibels import Logarithm
 
-        # Only positive numbers can be the reference; NaN yields the cutoff.
+        # Without an argument, the reference is the largest positive element. NaN yields the cutoff.
         has_reference = self.given("reference")
         reference = np.float32(self.args["reference"] if has_reference else 1)
         return Logarithm(not has_reference, reference, self._smallest, self._factor)
