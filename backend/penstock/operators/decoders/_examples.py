@@ -1,4 +1,4 @@
-"""Encoded samples, for sweeps and documentation: made by the libraries that decoders need."""
+"""Example inputs of decoders, for tests of all operators and for the documentation. Each is encoded with the format's usual library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NOT_A_FILE = np.frombuffer(b"These bytes are no file of any known format.", np.
 
 
 def encoded_images(layout: str = "") -> ExampleSamples:
-    """Return images as JPEG and PNG files."""
+    """Return images, encoded as JPEG and PNG files by turns."""
 
     def make(index: int) -> np.ndarray:
         from PIL import Image
@@ -26,7 +26,7 @@ def encoded_images(layout: str = "") -> ExampleSamples:
 
 
 def encoded_sounds(layout: str = "") -> ExampleSamples:
-    """Return stereo signals as WAV files."""
+    """Return stereo signals, encoded as WAV files."""
 
     def make(index: int) -> np.ndarray:
         import soundfile
@@ -40,11 +40,11 @@ def encoded_sounds(layout: str = "") -> ExampleSamples:
 
 
 def encoded_videos(layout: str = "") -> ExampleSamples:
-    """Return videos of 6 frames."""
+    """Return videos of 6 frames, encoded as MP4 files."""
     return ExampleSamples(_encoded_video, bad=_NOT_A_FILE)
 
 
-# x264's output differs from run to run.
+# Cached because x264's output differs from run to run: all callers get the same file.
 @cache
 def _encoded_video(index: int) -> np.ndarray:
     import av
@@ -61,7 +61,7 @@ def _encoded_video(index: int) -> np.ndarray:
 
 
 def npy_files(layout: str = "") -> ExampleSamples:
-    """Return arrays as NPY files."""
+    """Return images, stored as arrays in NPY files."""
 
     def make(index: int) -> np.ndarray:
         file = io.BytesIO()
@@ -72,7 +72,7 @@ def npy_files(layout: str = "") -> ExampleSamples:
 
 
 def lz4_blocks(layout: str = "") -> ExampleSamples:
-    """Return compressed blocks of 600 bytes."""
+    """Return LZ4 blocks, each of 600 bytes when decompressed."""
 
     def make(index: int) -> np.ndarray:
         import lz4.block

@@ -1,4 +1,4 @@
-"""The base of the image decoders: their arguments, shapes from headers, decoding on CPU and GPU."""
+"""The base class of the image decoders: common arguments, shapes from headers, decoding on CPU and GPU."""
 
 from __future__ import annotations
 
@@ -139,26 +139,26 @@ ENCODED_DOC = "Encoded images: the bytes of files, uint8 of shape (n,); zeros af
 
 
 def encoded_bytes(sample: Sample) -> np.ndarray:
-    """Return the encoded image of a sample: its bytes, contiguous, of shape (n,)."""
+    """Return the bytes of a sample's encoded image, a contiguous array of shape (n,)."""
     return bytes_of(sample.workspace.inputs[0].samples[sample.index])
 
 
 def bytes_of(array: np.ndarray) -> np.ndarray:
-    """Return the bytes of an encoded image, contiguous, of shape (n,)."""
+    """Return the bytes of an encoded image as a contiguous uint8 array of shape (n,)."""
     if array.ndim == 1 and array.dtype == np.uint8 and array.flags.c_contiguous:
         return array
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def undecodable(error: PenstockError, sample: Sample) -> PenstockError:
-    """Return the error, with the image's source if it is known."""
+    """Return a new error of the same class whose message also names the sample and, if known, the image's source."""
     infos = sample.workspace.inputs[0].source_infos
     source = f": {infos[sample.index]}" if infos and infos[sample.index] else ""
     return type(error)(f"Failed to decode sample #{sample.index}{source}. {error}")
 
 
 def check_encoded(workspace: Workspace, accepted: Sequence[DALIDataType] = (UINT8, INT8)) -> None:
-    """Raise ValueError unless the input consists of bytes."""
+    """Raise ValueError unless the input's type is one of ``accepted``; an empty batch may have any type."""
     batch = workspace.inputs[0]
     if batch.dtype not in accepted and len(batch):
         raise ValueError(
@@ -167,14 +167,15 @@ def check_encoded(workspace: Workspace, accepted: Sequence[DALIDataType] = (UINT
 
 
 def _spans(window: Region) -> str:
-    """Return the start and end of a window in each dimension."""
+    """Describe a window in an error message: its start and end in each dimension."""
     return ", ".join(f"{start}..{start + extent}" for start, extent in zip(window.anchor, window.extents))
 
 
-# Decoding a JPEG with no more pixels than this takes so little memory that its scans need not be counted.
+# Decoding a JPEG with at most this many pixels takes so little memory that it is not estimated, which requires counting scans.
 _MAX_PIXELS_WITHOUT_SCAN_COUNT = 1 << 20
 
-# Above this fraction of the image, simplejpeg decoding all of it is as fast as nvImageCodec decoding the region.
+# If a region covers more than this fraction of the image, decoding the whole image with simplejpeg is as fast as decoding the region
+# with nvImageCodec.
 _MAX_FRACTION_FOR_REGION_DECODE = 0.8
 
 
@@ -184,7 +185,7 @@ _SIZES = attrgetter("height", "width", "channels")
 
 
 class _Files(Sequence[np.ndarray]):
-    """The files of a batch's samples, created on first use."""
+    """The files of a batch's samples: a list whose arrays are created only when they are read."""
 
     def __init__(self, batch: TensorListCPU) -> None:
         self._batch = batch
@@ -203,9 +204,9 @@ class Encoded:
         batch: the images' bytes.
 
     Attributes:
-        headers: headers that were read one by one, by the position of the sample.
-        together: whether all headers and, where possible, all images are read in one call.
-        request: the request for the GPU's decoder, if its headers are already read.
+        headers: the headers that were read one by one, by the index of the sample in the batch.
+        together: whether one call reads all headers, and another decodes all images that its kernels support.
+        request: the batch's request to the GPU's decoder; None until its headers are read.
     """
 
     def __init__(self, batch: TensorListCPU) -> None:
@@ -217,7 +218,7 @@ class Encoded:
 
     @property
     def files(self) -> EncodedFiles:
-        """The bytes of all samples."""
+        """The files of all samples."""
         if self._files is None:
             self._files = self._found()
         return self._files
@@ -231,7 +232,7 @@ class Encoded:
 
 
 class DecodePlan(NamedTuple):
-    """The part of an image to decode: all of it, or a window in H, W."""
+    """An image's header, and the window (in H, W) to decode; None: the whole image."""
 
     header: ImageHeader
     window: Region | None
@@ -239,7 +240,7 @@ class DecodePlan(NamedTuple):
 
 @dataclass(eq=False)
 class DecodePlans(PlanColumns[DecodePlan]):
-    """The parts of many images to decode."""
+    """The headers of many images, and the windows (in H, W) to decode; None: whole images."""
 
     headers: Sequence[ImageHeader]
     windows: Regions | None
@@ -256,7 +257,7 @@ class DecodePlans(PlanColumns[DecodePlan]):
 
 
 class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
-    """The base of the image decoders; a subclass defines the window of each image."""
+    """Base class of the image decoders. Subclasses that decode windows override :meth:`windows`."""
 
     _gpu: Any = None
 
@@ -274,23 +275,28 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             raise ValueError(
                 f"`scale={scale!r}` needs `device='cpu'`: on the device '{self.device}', images are decoded at full size"
             )
-        # The factor by which all images are reduced; with `fast`, the next operator chooses it.
+        # The factor by which all images are reduced. With `scale="fast"` the next operator chooses a factor for each image.
         self._scale = SCALES[scale]
         self._output = OutputSpec(self.args["dtype"], "HWC", 3)
         # True until an image arrives that the GPU's decoders do not support.
         self.is_cheap_on_host = self.device == "mixed"
 
     def windows(self, samples: Samples[Encoded, DecodePlan, DecodePlans], extents: np.ndarray) -> Regions | None:
-        """Return the windows (in H, W) of upright images, None: whole images; ``extents``: a row for each, height and width."""
+        """Return the window (in H, W) to decode of each image, or None to decode whole images.
+
+        Args:
+            samples: the samples.
+            extents: the height and width of each image, upright if the orientation is adjusted; int64 of shape (samples, 2).
+        """
         return None
 
     def begins_chain(self) -> bool:
-        # A batch of windows is small enough for memory, and decoding the images in turn is faster.
+        # A chain saves memory for whole images. A batch of windows fits memory anyway, and decoding all images first is faster.
         return self.decodes_whole
 
     @functools.cached_property
     def decodes_whole(self) -> bool:
-        """Whether images are decoded whole, because there are no windows."""
+        """Whether this operator decodes whole images, not windows."""
         return type(self).windows is ImageDecoder.windows
 
     def describe(self, workspace: Workspace[Encoded]) -> list[OutputSpec]:
@@ -311,7 +317,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return shapes, DecodePlans(headers, windows)
 
     def _shapes_of(self, headers: Sequence[ImageHeader]) -> np.ndarray:
-        """Return the shapes (H, W, C) of images, in rows."""
+        """Return the shapes (H, W, C) of decoded images, one per row."""
         if isinstance(headers, (JpegHeaders, PngHeaders)):
             shapes, turned = headers.shapes.copy(), headers.transposed
         else:
@@ -324,7 +330,8 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return shapes
 
     def _headers(self, samples: Samples[Encoded, DecodePlan, DecodePlans]) -> Sequence[ImageHeader]:
-        """Return the images' headers. Record images without a valid header, so that a file that crashes its reader is read once.
+        """Return the images' headers. Record a failure for each image without a valid header, so that no file that crashes its reader
+        is read again.
 
         Raises:
             CorruptImageError: some headers could not be read.
@@ -344,10 +351,10 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return headers
 
     def _known_headers(self, samples: Samples[Encoded, DecodePlan, DecodePlans]) -> Sequence[ImageHeader | None]:
-        """Return the headers of baseline JPEGs, or of plain PNGs, within the size limits, read in one call where that is faster; None
-        for others.
+        """Return the headers that one call can read: of the batch's baseline JPEGs, or if it has none, of its plain PNGs. None for images
+        of other formats; None for all if an image may exceed the size limit, or if one call would not be faster.
         """
-        # Work in Python before the images reach the GPU's decoder delays decoding.
+        # Time spent in Python before the images reach the GPU's decoder delays decoding, so that one call is faster there, too.
         if self.begins_early or samples.state.together:
             decoding = samples.workspace.decoding
             files = samples.state.files.take(samples.indices)
@@ -360,11 +367,15 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return [None] * len(samples)
 
     def _largest(self, headers: JpegHeaders | PngHeaders) -> int:
-        """Return the size of the largest image in bytes."""
+        """Return the size of the largest decoded image in bytes."""
         return int(self._shapes_of(headers).prod(axis=1).max()) * numpy_dtype(self.args["dtype"]).itemsize
 
     def _header(self, workspace: Workspace[Encoded], index: int) -> ImageHeader:
-        """Return the header of an image, after checking that its size is within the limits."""
+        """Return the header of an image.
+
+        Raises:
+            PenstockError: the header is invalid, or the image exceeds the size limits.
+        """
         header = workspace.state.headers.get(index)
         if header is None:
             sample, decoding = Sample(self, workspace, index), workspace.decoding
@@ -386,7 +397,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     @property
     def _decodes_together(self) -> bool:
-        """Whether kernels may decode many images in one call: they produce exactly what the arguments request."""
+        """Whether the kernels that decode many images in one call support the operator's arguments."""
         return (
             self.device == "cpu"
             and self.output_type in (RGB, BGR, GRAY)
@@ -399,7 +410,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         self.compute_some(workspace, self._decode_together(workspace) if together else range(len(shapes)), shapes)
 
     def _decode_together(self, workspace: Workspace[Encoded, DecodePlan, DecodePlans]) -> Sequence[int]:
-        """Decode baseline JPEGs, or plain PNGs, in one call; return the positions of the other images."""
+        """Decode the batch's baseline JPEGs, or its plain PNGs, in one call; return the indices of images that are not decoded."""
         headers, windows = workspace.plans.headers, workspace.plans.windows
         targets = places_of_samples(workspace.outputs[0])
         regions = None if windows is None else (windows.anchors, windows.extents)
@@ -437,16 +448,16 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return working
 
     def _working_bytes(self, header: ImageHeader, encoded: np.ndarray) -> int:
-        """Return the bytes of memory that decoding an image takes besides the result."""
+        """Return the number of bytes that decoding an image takes in addition to its output."""
         dtype, upright = numpy_dtype(self.args["dtype"]), self.args["adjust_orientation"]
         working = image_memory(header, encoded, self.output_type, dtype, upright)
         if self._scale > 1 or self.chooses_scale:
-            # Images that kernels cannot decode reduced are decoded whole and averaged.
+            # Where the kernels cannot decode an image at a reduced size, it is decoded at full size and averaged.
             working += math.prod(header.shape(self.output_type, upright)) * dtype.itemsize
         return working
 
     def _working_bytes_of(self, headers: JpegHeaders | PngHeaders, files: EncodedFiles) -> np.ndarray:
-        """Return :meth:`_working_bytes` of many baseline JPEGs or plain PNGs, as an array."""
+        """Return :meth:`_working_bytes` of each of many baseline JPEGs or plain PNGs, as an array."""
         dtype = numpy_dtype(self.args["dtype"])
         if isinstance(headers, PngHeaders):
             working = memory_of_pngs(headers, files.sizes)
@@ -462,7 +473,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         self.decode_into(sample, sample.outputs[0])
 
     def decode_into(self, sample: Sample[Encoded, DecodePlan], output: np.ndarray) -> None:
-        """Decode the image of a sample whose shape is inferred into an array of that shape."""
+        """Decode a sample's image, or its window, into ``output``, whose shape is the sample's inferred one."""
         self._decode(sample, sample.plan.window, output)
 
     def _decode(self, sample: Sample[Encoded, DecodePlan], region: Region | None, output: np.ndarray) -> None:
@@ -517,7 +528,13 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     @staticmethod
     def _worth_decoding(parts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return the regions to decode for parts of images of these sizes: the whole image if the part is most of it."""
+        """Return the region of each image to decode in order to get a part of it: the part itself, or the whole image if the part is
+        so large that this is as fast.
+
+        Args:
+            parts: the y, x, height and width of each part; int64 of shape (images, 4), as the result.
+            sizes: the height and width of each image; int64 of shape (images, 2).
+        """
         regions = parts.copy()
         whole = regions[:, 2:].prod(axis=1) > _MAX_FRACTION_FOR_REGION_DECODE * sizes.prod(axis=1)
         regions[whole, :2], regions[whole, 2:] = 0, sizes[whole]
@@ -549,7 +566,9 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return others
 
     def decode_part_into(self, sample: Sample[Encoded, DecodePlan], part: Region, output: np.ndarray) -> bool:
-        """Decode a part (in H, W) of the image of :meth:`decode_into` into a separate array; return False where that is not exact."""
+        """Decode a part (in H, W) of the image that :meth:`decode_into` decodes; return False, without decoding, if the pixels might
+        differ from those of the whole image.
+        """
         header, window = sample.plan
         if not output.size or window is not None or output.dtype != numpy_dtype(self.args["dtype"]):
             return False
@@ -574,7 +593,8 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             return ()
         if header.placed(self.args["adjust_orientation"]) == UPRIGHT:
             return _REDUCTIONS
-        # Turning other images would move the incomplete blocks from their end to their beginning.
+        # At the right and bottom ends, a reduced image averages incomplete blocks. Rotation or mirroring would move these to the beginning,
+        # so such an image can only be reduced by divisors of its size.
         return tuple(scale for scale in _REDUCTIONS if header.height % scale == 0 and header.width % scale == 0)
 
     @property
@@ -582,9 +602,9 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return bool(self.args.get("scale", EXACT) == FAST)
 
     def decode_part(self, sample: Sample[Encoded, DecodePlan], part: Region, scale: int = 1) -> np.ndarray | None:
-        """Return a part (in H, W) of the image of :meth:`decode_into`, in memory that this thread's next image overwrites.
+        """Return a part (in H, W) of the image that :meth:`decode_into` decodes, in memory that this thread's next image overwrites.
 
-        None if the region must be cut from the whole image, or if that is faster.
+        None if the part alone cannot be decoded, or if it is faster to decode the whole image and to cut the part out.
         """
         header, window = sample.plan
         scale *= self._scale
@@ -648,19 +668,19 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
     def submit_fused(
         self, workspace: Workspace, follow: Callable[[TensorListGPU], PlannedResampling | None] | None = None
     ) -> EarlyStart:
-        """Do the first half of :meth:`run_batch`, but allocate nothing ahead: each image stays where it is decoded.
+        """Start decoding a batch on the GPU. No output is allocated: each image stays in the memory that it is decoded to.
 
         Args:
-            follow: gets a batch with the images' types and shapes but no data; returns the work to do on images while others
-                are decoded, instead of storing them, or None. Called only if that pays off. :meth:`collect_fused` then completes
-                the batch.
+            follow: called with a batch that has the images' types and shapes but no data, and only if resampling images while others
+                are decoded is faster than storing all. Returns the resampling to do, and :meth:`collect_fused` then completes the
+                batch; or None to store the images.
         """
         if self._gpu is None:
             from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder
             from penstock.kernels.codecs.turns import TURNS, TURNS_OF_REQUESTS
 
             given_load, threads = self.given("hw_decoder_load"), workspace.num_threads
-            # In a served model, requests decide when images arrive.
+            # In a served model, a batch starts only when requests arrive, not ahead, so that fewer decoders take turns.
             turns = TURNS_OF_REQUESTS if workspace.isolate else TURNS
             self._gpu = GpuImageDecoder(self.args, given_load, threads, workspace.max_batch_size, turns)
         self._submit_on_gpu(workspace, follow)
@@ -704,11 +724,11 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         workspace.begun.await_ready()
 
     def collect_fused(self, workspace: Workspace) -> dict[int, Any] | None:
-        """Complete a batch whose images a later operator reads; return None if :meth:`run` does that.
+        """Complete a batch that :meth:`submit_fused` started, and record failures.
 
         Returns:
-            The images that the next step still has to process, as CuPy arrays or their addresses, by their positions;
-            others may have failed.
+            The images that the next operator still has to resample, as CuPy arrays or located arrays, by their index in the batch.
+            None if images are stored, so that :meth:`run` has to complete the batch.
         """
         if workspace.begun.following is None:
             return None
@@ -720,7 +740,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     @staticmethod
     def _host_resources(workspace: Workspace) -> HostResources:
-        """Return the threads, limits and memory for decoding on the CPU the images that the GPU does not decode."""
+        """Return the threads, limits and memory with which the CPU decodes the images that the GPU does not decode."""
         return HostResources(workspace.parallel, workspace.num_threads, workspace.decoding, workspace.pool)
 
     def _run_on_gpu(self, workspace: Workspace) -> None:
@@ -728,14 +748,14 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             self.begin(workspace)
         spec, decoded = self._output, self._gpu.collect(workspace.begun, self._host_resources(workspace))
         if not isinstance(decoded, list) and len(decoded) == workspace.batch_size:
-            # The outputs are device addresses, without a record of each image.
+            # All images are decoded, and described by arrays of addresses and shapes instead of one object each.
             workspace.outputs = [TensorListGPU.of_located(decoded, spec.layout, spec.dtype, 3)]
             return
         from penstock.kernels.codecs.gpu.settings import as_array
         from penstock.kernels.cuda.launch import Located
 
         if not workspace.samples:
-            # The batch was begun without planning its samples.
+            # Decoding was started without planning the samples.
             workspace.samples = PlannedSamples(self, workspace)
         images: list[Any] = [None] * workspace.batch_size
         for index, image in zip(workspace.live_indices, decoded):

@@ -49,7 +49,7 @@ class _Encoded:
         batch: the recordings' bytes.
 
     Attributes:
-        opened: the open recordings that are not plain WAV files, by the position of the sample.
+        opened: the open recordings that are not plain WAV files, by the index of the sample in the batch.
     """
 
     def __init__(self, batch: TensorListCPU) -> None:
@@ -58,7 +58,9 @@ class _Encoded:
         self.opened: dict[int, Recording] = {}
 
     def read(self, samples: Samples[_Encoded, _Request, _Requests]) -> tuple[np.ndarray, int]:
-        """Return a :data:`~penstock.core.codecs.RECORDING` for each file, from its header, and the number of unusual files."""
+        """Read the headers of WAV files; return a :data:`~penstock.core.codecs.RECORDING` for each sample, and how many samples are not
+        plain WAV files.
+        """
         places = places_of_files(self._batch)
         if places is None:
             self._copies = list(map(np.ascontiguousarray, self._batch.samples))
@@ -70,12 +72,12 @@ class _Encoded:
         return read_recordings(places[0][rows], places[1][rows])
 
     def bytes_of(self, index: int) -> np.ndarray:
-        """Return the bytes of a file, contiguous."""
+        """Return the bytes of a sample's file, as a contiguous array."""
         return np.ascontiguousarray(self._batch.samples[index])
 
 
 class _Request(NamedTuple):
-    """A recording that is not a plain WAV file, and the factor to its requested sample rate (1: unchanged)."""
+    """A recording that is not a plain WAV file, and the ratio of the requested to the recorded sample rate."""
 
     recording: Recording
     scale: float
@@ -83,14 +85,14 @@ class _Request(NamedTuple):
 
 @dataclass(eq=False)
 class _Requests(PlanColumns[_Request]):
-    """Recordings, and their requested results.
+    """Recordings, and how to resample them.
 
     Attributes:
         recordings: an array of type ``RECORDING``.
         opened: for each recording, the open file, or None for a plain WAV file; empty if all are plain WAV files.
-        scales: the factors to the requested sample rates; None: no recording is resampled.
+        scales: the ratios of requested to recorded sample rates; None: no recording is resampled.
         rates: the sample rates to return, in Hz.
-        lengths: frames of the outputs.
+        lengths: the number of frames of each output.
         lobes: the number of lobes of the resampling filter.
     """
 
@@ -105,7 +107,7 @@ class _Requests(PlanColumns[_Request]):
     def joined(cls, parts: Sequence[_Requests]) -> _Requests:
         whole = [replace(part, opened=part.opened or [None] * len(part)) for part in parts]
         if parts[0].scales is not None:
-            # `lobes` matters only for resampled samples.
+            # Parts without resampled recordings have 0 lobes.
             return replace(super().joined(whole), lobes=max(part.lobes for part in parts))
         unscaled = super().joined([replace(part, scales=part.lengths) for part in whole])
         return replace(unscaled, scales=None, lobes=0)
@@ -123,8 +125,8 @@ class _Requests(PlanColumns[_Request]):
 class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
     """Decodes audio files of any format that libsndfile reads: WAV, FLAC, Ogg, MP3, AIFF and others.
 
-    The first output is (time, channels), or (time) with `downmix`; the second the sample rate in Hz. Floating-point
-    files are not scaled for integer outputs.
+    The first output has the shape (time, channels), or (time,) with `downmix`; the second is the sample rate in Hz. For integer outputs,
+    the values of floating-point files are not scaled.
 
     >>> audio, rate = fn.decoders.audio(encoded, sample_rate=16000.0, downmix=True)
     """
@@ -169,7 +171,7 @@ class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
         if samples.given("sample_rate"):
             wanted = samples.scalars("sample_rate")
             scales = np.where(wanted > 0, wanted / rates, 1.0)
-            # A requested rate of 0 is returned unchanged, although the recording is not resampled.
+            # A requested rate of 0 means no resampling, but the operator still returns 0 as the rate.
             rates = np.broadcast_to(wanted, rates.shape)
             with np.errstate(invalid="ignore"):
                 lengths = np.ceil(frames * scales)
@@ -189,9 +191,7 @@ class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
 
     @staticmethod
     def _open_others(samples: Samples[_Encoded, _Request, _Requests], recordings: np.ndarray) -> list[Recording | None]:
-        """Open the recordings that are not plain WAV files, and return them; None for plain ones.
-
-        Those that are open, or have failed, are not opened again.
+        """Return the open recordings that are not plain WAV files; None for plain WAV files. Open those that are not open yet.
 
         Raises:
             CorruptRecordingError: some recordings could not be opened.
@@ -219,7 +219,7 @@ class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
     def _check_sizes(
         self, samples: Samples[_Encoded, _Request, _Requests], recordings: np.ndarray, scales: np.ndarray
     ) -> None:
-        """Raise an exception if a recording would be too long."""
+        """Raise an exception if a recording, as stored or resampled with its scale, exceeds the length or memory limits."""
         sizes = samples.of(samples.workspace.inputs[0].shapes)
         itemsize = numpy_dtype(self.args["dtype"]).itemsize
         for (_, _, frames, channels, rate), scale, (size,) in zip(recordings.tolist(), scales.tolist(), sizes):
@@ -236,15 +236,15 @@ class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
             sample = workspace.samples[index]
             if sample is not None:
                 result = _FLOAT_BYTES * recording.frames * recording.channels
-                # A worker process holds a second copy of the result.
+                # The decoding worker process holds a second copy of the decoded samples.
                 working[index] = recording_bytes(sample.shapes[0][0]) + result
                 if self._is_converted(sample.plan):
-                    # The samples as floats, and their mean over channels.
+                    # The decoded samples as floats, and at most as much for their mean over the channels.
                     working[index] += 2 * result
         return working
 
     def _is_converted(self, request: _Request) -> bool:
-        """Return whether a recording is resampled or mixed."""
+        """Return whether a recording is resampled or its channels are mixed to one."""
         return request.scale != 1 or (self.args["downmix"] and request.recording.channels > 1)
 
     def compute_samples(self, workspace: Workspace[_Encoded, _Request, _Requests], shapes: Sequence[Shape]) -> None:
@@ -265,7 +265,12 @@ class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
             self.compute_some(workspace, others, shapes)
 
     def _compute_together(self, workspace: Workspace[_Encoded, _Request, _Requests], rows: list[int]) -> None:
-        """Read WAV files, selected by their rows in the plans (none: all), in one call."""
+        """Decode plain WAV files in one call.
+
+        Args:
+            workspace: the batch.
+            rows: the files' rows in the plans; empty: all files are plain WAV files.
+        """
         from penstock.kernels.cpu.recordings import compute_recordings
 
         plans, targets = workspace.plans, places_of_samples(workspace.outputs[0])

@@ -1,4 +1,4 @@
-"""Decoding on the GPU, fused with the next steps: only some images of a large batch are in memory at a time."""
+"""Decoding on the GPU fused with resizing, so that only some images of a large batch are in memory at a time."""
 
 from __future__ import annotations
 
@@ -19,66 +19,71 @@ if TYPE_CHECKING:
 
 
 class _InParts(Protocol):
-    """A batch whose images are processed as they arrive, because others soon overwrite their memory."""
+    """A batch whose images are resized as soon as they are decoded, because later images are decoded to the same memory."""
 
     @property
     def outputs(self) -> TensorListGPU:
-        """The outputs to fill."""
+        """The outputs, which :meth:`resize` and the decoder's resampling fill."""
 
     @property
     def planned(self) -> PlannedResampling:
-        """The resampling plan of the outputs."""
+        """The resampling from images to outputs."""
 
     def resize(self, rows: np.ndarray, addresses: np.ndarray) -> None:
-        """Compute the outputs of ``rows`` (ascending) from whole images that are stored elsewhere."""
+        """Compute some outputs from whole images.
+
+        Args:
+            rows: the indices of the images in the batch, ascending.
+            addresses: the images' addresses on the GPU.
+        """
 
 
 class _Decoder(Protocol):
-    """The part of the first step that is used here."""
+    """The attributes and methods of the first operator, the decoder, that are used here."""
 
     is_cheap_on_host: bool
 
     def prepare(self, workspace: Workspace) -> None:
-        """Start reading files."""
+        """Start reading the files' headers."""
 
     def submit_fused(
         self, workspace: Workspace, follow: Callable[[TensorListGPU], PlannedResampling | None]
     ) -> EarlyStart:
-        """Begin to decode; ``follow`` processes the images instead of storing them."""
+        """Start decoding; the resampling that ``follow`` returns, if any, is applied to images instead of storing them."""
 
     def collect_fused(self, workspace: Workspace) -> dict[int, Any] | None:
-        """Wait for the images; return those that ``follow`` did not process, by their positions."""
+        """Wait for the images; return those that are not resampled yet, by their indices. None if images are stored."""
 
     def is_ready(self, workspace: Workspace) -> bool:
-        """Return whether all work is done."""
+        """Return whether all work that was started is done."""
 
     def await_begun(self, workspace: Workspace) -> None:
-        """Wait until all work is done."""
+        """Wait until all work that was started is done."""
 
     def run(self, workspace: Workspace) -> None:
-        """Complete a batch whose images are not processed in parts."""
+        """Complete a batch whose images are stored."""
 
 
 class _Follower(Protocol):
-    """The part of the second step that is used here."""
+    """The attributes and methods of the second operator, which resizes, that are used here."""
 
     def follow(self, workspace: Workspace) -> _InParts | None:
-        """Return the work to do on images as they arrive; None if :meth:`run` has to compute the batch."""
+        """Return the work to do on images as they are decoded; None if :meth:`run` has to compute the batch from stored images."""
 
     counts: Counter[str]
     is_cheap_on_host: bool
 
     def run(self, workspace: Workspace) -> None:
-        """Compute the outputs of whole images."""
+        """Compute the outputs from stored images."""
 
 
 @dataclass(slots=True)
 class _Begun:
-    """A batch whose work has begun.
+    """A batch that is being decoded.
 
     Attributes:
-        first, second: the steps' workspaces.
-        following: the work on the images; None: they are stored.
+        first, second: the workspaces of the two operators.
+        following: the resizing of the decoded images; None: images are stored before they are resized.
     """
 
     first: Workspace
@@ -88,9 +93,9 @@ class _Begun:
 
 @register_operator
 class DecodeInParts(FusedOperator):
-    """Resizes some images of a batch in the GPU's memory before others are decoded to the same memory.
+    """Decodes and resizes a batch on the GPU in parts: each part is resized before the next one is decoded to the same memory.
 
-    Only the pixels of each image that are read are decoded. Where that is not possible, the batch is decoded, and then
+    Only those pixels of each image are decoded that resizing reads. Where a batch cannot be processed in parts, it is decoded, and then
     resized.
     """
 
@@ -105,7 +110,7 @@ class DecodeInParts(FusedOperator):
     def bind(self, payload: object) -> None:
         super().bind(payload)
         self._decoder, self._follower = cast(tuple[_Decoder, _Follower], self.operators)
-        # Samples that the second operator counts are reported as this one's.
+        # The second operator counts samples in this operator's counters.
         self._follower.counts = self.counts
         self.is_cheap_on_host = self._decoder.is_cheap_on_host and self._follower.is_cheap_on_host
 
@@ -118,7 +123,7 @@ class DecodeInParts(FusedOperator):
         self.call_step(0, self._decoder.prepare, first)
 
     def _begun(self, workspace: Workspace) -> _Begun:
-        """Return the state of the batch's work, created if there is none yet."""
+        """Return the state of the batch's decoding; create it if there is none yet."""
         if workspace.begun is None:
             first, second = self.step(workspace, 0), self.step(workspace, 1)
             first.inputs = list(workspace.inputs)
@@ -135,7 +140,7 @@ class DecodeInParts(FusedOperator):
             try:
                 begun.following = self._follower.follow(second)
             except MemoryError:
-                # Run the operators one after the other: results are then allocated only once other batches have freed theirs.
+                # Run one operator after the other, so that outputs are allocated later, when other batches may have freed memory.
                 begun.following = None
             return None if begun.following is None else begun.following.planned
 
@@ -162,7 +167,7 @@ class DecodeInParts(FusedOperator):
             late = self.call_step(0, self._decoder.collect_fused, first)
             if late is None or following is None:
                 self.call_step(0, self._decoder.run, first)
-                # All images are decoded by now.
+                # The decoder's run has waited until all images are decoded.
                 second.inputs, second.failures = first.outputs, first.failures
                 self.call_step(1, self._follower.run, second)
                 workspace.outputs, workspace.failures = second.outputs, second.failures
@@ -173,7 +178,7 @@ class DecodeInParts(FusedOperator):
             second.end()
 
     def _complete(self, workspace: Workspace, first: Workspace, following: _InParts, late: dict[int, Any]) -> None:
-        """Resize images that were decoded later than the others, except those that failed."""
+        """Resize the images in ``late``, and set the outputs and failures of the batch; failed samples get empty outputs."""
         from penstock.kernels.cuda.launch import addresses_of, locate
 
         if late:

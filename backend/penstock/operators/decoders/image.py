@@ -13,8 +13,8 @@ from penstock.schema.example_data import Example, photo_files
 class Image(ImageDecoder):
     """Decodes JPEG, PNG, TIFF, BMP, WebP, JPEG 2000, PNM, GIF, AVIF, ICO and (with pillow-heif) HEIC to images of layout HWC.
 
-    The format is detected from the content. On the device ``mixed``, JPEG, JPEG 2000 and TIFF are decoded on the GPU,
-    and everything it does not support on the CPU.
+    The format is detected from the content. On the device ``mixed``, the GPU decodes JPEG, JPEG 2000 and TIFF, and the CPU all files that
+    the GPU does not support.
 
     >>> images = fn.decoders.image(encoded, device="cpu", output_type=types.RGB)  # doctest: +SKIP
     """

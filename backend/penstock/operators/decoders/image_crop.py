@@ -61,5 +61,5 @@ class ImageCrop(ImageDecoder):
 
     def windows(self, samples: Samples, extents: np.ndarray) -> Regions:
         for name in ("crop_d", "crop_pos_z"):
-            samples.scalars(name)  # Without effect, but must be numbers.
+            samples.scalars(name)  # The values have no effect, but must be numbers.
         return crop_regions(samples, extents, "HW")

@@ -49,7 +49,7 @@ class ImageRandomCrop(ImageDecoder):
 
     def windows(self, samples: Samples, extents: np.ndarray) -> Regions:
         states = samples.workspace.arguments.get("_random_state")
-        # The first sample's state is that of the operator; the other samples' streams are derived from it.
+        # The random state of the batch's first sample; the other samples' streams are derived from it.
         first = (
             sample_stream(self.seed, self._produced, 0) if states is None else stream_from_state(states.samples[0], 0)
         )

@@ -16,7 +16,7 @@ from penstock.schema.example_data import Example, fixed_arrays, photo_files
 class ImageSlice(ImageDecoder):
     """Decodes a box of each image: the same pixels as ``slice`` of the whole image, for less work.
 
-    The box is described as for ``slice``, and must lie within the image.
+    The arguments describe the box as those of ``slice`` do; the box must lie within the image.
 
     >>> images = fn.decoders.image_slice(encoded, rel_start=[0.1, 0.2], rel_shape=[0.5, 0.5])  # doctest: +SKIP
     """

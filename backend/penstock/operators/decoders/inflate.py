@@ -31,7 +31,12 @@ from penstock.tensors import TensorListCPU, TensorListGPU
 
 @dataclass(frozen=True)
 class _Chunks:
-    """The location of a sample's blocks in its bytes, and the size of each when decompressed."""
+    """The compressed blocks of a sample.
+
+    Attributes:
+        starts, sizes: the offset and the number of bytes of each block.
+        inflated: the number of bytes of each block when decompressed.
+    """
 
     starts: list[int]
     sizes: list[int]
@@ -42,8 +47,8 @@ class _Chunks:
 class Inflate(Operator[None, _Chunks]):
     """Decompresses LZ4 blocks (without frames) to arrays of a known shape.
 
-    A sample is one block or, with ``chunk_offsets`` or ``chunk_sizes``, a sequence of blocks of one shape, which become
-    the outermost dimension. GPU data is decompressed on the CPU, too.
+    A sample is one block or, with ``chunk_offsets`` or ``chunk_sizes``, a sequence of blocks of equal shape, which are stacked along a
+    new first dimension. Data on the GPU is decompressed on the CPU, too.
 
     >>> frames = fn.decoders.inflate(packed, shape=[480, 640], layout="HW", chunk_sizes=sizes)  # doctest: +SKIP
     """
@@ -211,7 +216,7 @@ def _check_offsets(offsets: Sequence[int], available: int, where: str) -> None:
 
 
 def _inflate(compressed: np.ndarray, chunks: _Chunks, output: np.ndarray, exactly: bool) -> None:
-    """Fill ``output`` with the decompressed chunks; pad a chunk that is too short with zeros, or report it as an error."""
+    """Fill ``output`` with the decompressed blocks. Pad a block that is too short with zeros or, if ``exactly``, raise ValueError."""
     try:
         from lz4 import block
     except ImportError as error:

@@ -49,8 +49,8 @@ _OUTPUT_TYPES = (BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64,
 class Numpy(Operator[list[np.ndarray | None]]):
     """Reads arrays in numpy's file format.
 
-    All arrays must have the same number of dimensions as the first one, and its type unless ``dtype`` is set. If
-    failures are isolated, as in a server, this applies to each batch separately.
+    All arrays must have the same number of dimensions and, unless ``dtype`` is set, the same type as the first one. In a server, which
+    isolates failures, this applies to each batch separately.
 
     >>> arrays = fn.decoders.numpy(encoded)  # doctest: +SKIP
     """
@@ -77,7 +77,7 @@ class Numpy(Operator[list[np.ndarray | None]]):
         if len(batch) and batch.dtype not in (UINT8, INT8):
             raise ValueError(f"NPY files must be bytes (uint8), got {dtype_name(batch.dtype)}")
         if workspace.isolate:
-            # One client's data must not restrict what others may send.
+            # Forget earlier batches: one client's arrays must not restrict which arrays other clients may send.
             self._dtype, self._ndim = self.args["dtype"], None
         workspace.state = [self._view(workspace, index, data) for index, data in enumerate(batch.samples)]
         for array in workspace.state:
@@ -86,7 +86,11 @@ class Numpy(Operator[list[np.ndarray | None]]):
         return [OutputSpec(UINT8 if self._dtype is None else self._dtype, "", self._ndim)]
 
     def _settle(self, array: np.ndarray) -> None:
-        """Fix type and rank by the first array."""
+        """Check an array's type and number of dimensions against the first array's; the first array determines them.
+
+        Raises:
+            ValueError: they differ.
+        """
         stored = from_numpy_dtype(array.dtype.newbyteorder("="))
         if self._ndim is None:
             self._ndim = array.ndim
@@ -131,7 +135,7 @@ class Numpy(Operator[list[np.ndarray | None]]):
 
     @staticmethod
     def _copy_arrays(workspace: Workspace[list[np.ndarray | None]]) -> bool:
-        """Copy all arrays at once; return False, without copying, if one has to be converted."""
+        """Copy all arrays in one call. Return False, without copying, if a sample has failed or an array must be converted."""
         from penstock.kernels.cpu.blocks import Blocks, copy_blocks
 
         arrays, output = [array for array in workspace.state if array is not None], workspace.outputs[0]

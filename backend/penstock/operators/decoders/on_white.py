@@ -1,4 +1,4 @@
-"""`decoders.on_white`: decodes images, transparent ones on a white background."""
+"""`decoders.on_white`: decodes images, and puts transparent ones on a white background."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class OnWhite(ImageDecoder):
     transparent pixels; `drop_alpha=True` does the same. CMYK, and images of 16 bits, become RGB as Pillow
     converts them; gray values of 16 bits above 255 become 255.
 
-    On the device ``mixed``, pixels are the same. The GPU decodes most JPEGs (baseline, upright); the CPU decodes the
-    others, and each image is copied to the GPU while the CPU decodes the next ones.
+    On the device ``mixed``, pixels are the same. The GPU decodes most JPEGs (baseline, upright), the CPU all other images; each of
+    these is copied to the GPU while the CPU decodes the next ones.
 
     >>> images = fn.decoders.on_white(files)  # doctest: +SKIP
     """
@@ -132,7 +132,7 @@ class OnWhite(ImageDecoder):
         return EarlyStart(occupies_host=True)
 
     def _begin_jpegs(self, workspace: Workspace[Encoded], begun: _Begun, decoder: JpegDecoder, stream: Stream) -> None:
-        """Begin to decode on the GPU the JPEGs that it supports, all of which are upright."""
+        """Start decoding on the GPU the JPEGs that it supports: upright ones that Pillow need not decode. Record them in ``begun``."""
         if self.args["use_fast_idct"]:
             return
         samples = [sample for sample in begun.samples if sample is not None]
@@ -163,7 +163,7 @@ class OnWhite(ImageDecoder):
         return bool(workspace.begun.is_done)
 
     def await_begun(self, workspace: Workspace) -> None:
-        # Files that the CPU decodes are left to the run, which helps.
+        # Wait only for the GPU: `run`, called next, waits for the CPU's files and helps to decode them.
         if workspace.begun.jpegs is not None:
             workspace.begun.jpegs.await_done()
 
@@ -184,10 +184,10 @@ class _Begun:
         batch: the outputs.
         samples: the batch's samples; None where there is nothing to decode.
         decode: decodes the image of a sample on the CPU.
-        taken: the positions of the images that the GPU decodes.
-        jpegs: the GPU's work on them.
-        errors: the errors of images that failed, by their positions.
-        started: the work on the others.
+        taken: the indices of the images that the GPU decodes.
+        jpegs: the GPU's work on these images; None if there are none.
+        errors: the errors of images that failed, by their indices.
+        started: the CPU's work on all other images; None until it is started.
     """
 
     batch: StreamedBatch
@@ -199,13 +199,17 @@ class _Begun:
     started: Started | None = None
 
     def begin_others(self, start: Callable[..., Started]) -> None:
-        """Begin to decode on the CPU the images that the GPU does not decode."""
+        """Start decoding the images that the GPU does not decode on the CPU."""
         on_gpu = set(self.taken)
         others = [index for index in range(len(self.samples)) if index not in on_gpu]
         self.started = start(*self._work_on_cpu(others))
 
     def _work_on_cpu(self, indices: Sequence[int]) -> tuple[Callable[[int], None], int, list[int]]:
-        """Return a function that decodes one image on the CPU by its number, the number of images, and the cost of each."""
+        """Prepare to decode these images on the CPU.
+
+        Returns:
+            A function that decodes one of the images, given its position in ``indices``; the number of images; the cost of each.
+        """
         self.batch.make_on_host(indices)
 
         def task(place: int) -> None:

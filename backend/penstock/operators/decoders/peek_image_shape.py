@@ -1,4 +1,4 @@
-"""`peek_image_shape`: the shapes of encoded images, from their headers."""
+"""`peek_image_shape`: reads the shapes of encoded images from their headers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TYPES = (INT32, UINT32, INT64, UINT64, FLOAT, FLOAT64)
 
 @register_operator
 class PeekImageShape(Operator):
-    """The shape (height, width, channels) of the decoded image, without decoding it.
+    """Reads the shape (height, width, channels) that an image has when decoded from its header, without decoding it.
 
     >>> shapes = fn.peek_image_shape(encoded)  # doctest: +SKIP
     """
@@ -86,7 +86,9 @@ class PeekImageShape(Operator):
         workspace.outputs[0].contiguous_elements()[:] = found.reshape(-1)
 
     def _read_together(self, files: EncodedFiles, decoding: Decoding) -> np.ndarray | None:
-        """Return the shapes of the images if they are all baseline JPEGs, or PNGs whose channels don't matter."""
+        """Return the images' shapes in rows if one call can read all of them, otherwise None. One call can read baseline JPEGs, or PNGs if
+        the number of channels follows from ``image_type``; it returns 0 channels for PNGs.
+        """
         headers = read_jpeg_headers(files, decoding)
         if isinstance(headers, JpegHeaders):
             found = headers.shapes.copy()

@@ -36,9 +36,9 @@ from penstock.tensors import TensorListCPU, TensorListGPU
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
 
-# A limit for resampling only: decoding has separate limits.
+# The greatest number of frames that `fps` may yield; decoding has separate limits.
 _MAX_RESAMPLED_FRAMES = 1 << 24
-# In pixels. FFmpeg's scaler may accept larger frames, but none in use are that large.
+# The greatest height and width of `size`, in pixels. FFmpeg's scaler may accept more, but no frames in use are larger.
 _MAX_SCALED_EXTENT = 1 << 14
 # Frames of at least this many pixels count as large.
 _MIN_PIXELS_OF_LARGE_FRAME = 1280 * 720
@@ -47,13 +47,13 @@ _SPANS = ("start_frame", "sequence_length", "stride", "end_frame")
 
 @dataclass
 class _Request:
-    """An open video and the numbers of the frames to decode, as returned by `padded`."""
+    """An open video, and the numbers of the frames to decode, as returned by `padded`."""
 
     video: Clip
     frames: list[int]
 
 
-# The open video of each sample, or the error that prevented opening it.
+# For each sample, the open video, or the error that prevented opening it.
 _Opened = list[Clip | Exception]
 
 
@@ -61,9 +61,9 @@ _Opened = list[Clip | Exception]
 class VideoDecoder(Operator[_Opened, _Request]):
     """Decodes videos to sequences of frames: uint8, layout FHWC.
 
-    Everything that FFmpeg reads in the usual containers (MP4, MOV, Matroska, WebM, AVI, Ogg, FLV, MPEG, ASF and others)
-    is decoded on the CPU; DALI's CPU decoder takes VP8, VP9 and MJPEG only. With ``device="mixed"`` the GPU's video engine
-    (NVDEC) decodes what it can, the CPU the rest. Damaged frames, and frames that depend on them, are errors. Needs PyAV:
+    The CPU decodes all codecs that FFmpeg supports, in the usual containers (MP4, MOV, Matroska, WebM, AVI, Ogg, FLV, MPEG, ASF and
+    others); DALI's CPU decoder supports VP8, VP9 and MJPEG only. With ``device="mixed"`` the GPU's video engine (NVDEC) decodes the videos
+    that it supports, the CPU all others. Damaged frames, and frames that depend on them, are errors. Needs PyAV:
     ``pip install penstock-triton[video]``.
 
     >>> clips = fn.decoders.video(encoded, start_frame=10, sequence_length=16, stride=2)  # doctest: +SKIP
@@ -180,7 +180,7 @@ class VideoDecoder(Operator[_Opened, _Request]):
         aliases=(Alias("experimental__decoders__Video", "2.0"),),
     )
 
-    # The launches depend on the decoded frames.
+    # Kernel launches depend on the decoded frames, so a recording of them cannot be replayed.
     repeatable = False
 
     def setup(self) -> None:
@@ -225,7 +225,7 @@ class VideoDecoder(Operator[_Opened, _Request]):
         return [frames, OutputSpec(FLOAT, "", 2), OutputSpec(FLOAT, "", 0)] if self.args["enable_audio"] else [frames]
 
     def _opened(self, workspace: Workspace[_Opened]) -> _Opened:
-        """Return the batch's open videos. FFmpeg decodes some frames to open one; threads share this work for large frames."""
+        """Open the batch's videos. To open one, FFmpeg decodes some of its frames; if these are large, threads share the work."""
         opened: _Opened = [CorruptVideoError("The video was not opened")] * workspace.batch_size
 
         def task(index: int) -> None:
@@ -237,7 +237,7 @@ class VideoDecoder(Operator[_Opened, _Request]):
 
         samples = workspace.inputs[0].samples
         large = any(_is_large(sample) for sample in samples)
-        # Opening small videos is mostly Python's work, for which threads would wait for the GIL.
+        # Opening videos with small frames mostly executes Python code, so that threads would wait for the GIL.
         workspace.parallel(task, len(samples), None if large else [1] * len(samples))
         return opened
 
@@ -262,7 +262,14 @@ class VideoDecoder(Operator[_Opened, _Request]):
     def _chosen(
         self, sample: Sample[_Opened, _Request], video: Clip, shape: tuple[int, int, int], limits: Limits
     ) -> list[int]:
-        """Return the numbers of the frames to decode, each of this shape."""
+        """Return the numbers of the frames to decode.
+
+        Args:
+            sample: the sample, whose arguments select frames.
+            video: the sample's video.
+            shape: the shape of an output frame, to check the limits.
+            limits: the limits of decoded sizes.
+        """
         mode = self.args["pad_mode"]
         if sample.given("timestamps"):
             times = np.array(sample["timestamps"], np.float64)
@@ -277,7 +284,7 @@ class VideoDecoder(Operator[_Opened, _Request]):
             )
         if isinstance(wanted, range) and PADDINGS[mode] is None:
             wanted = range(wanted.start, min(wanted.stop, count), wanted.step)
-        # Before the list of frames is built, as their number may come from an untrusted request.
+        # Check the limits before building the list of frames: their number may come from an untrusted request.
         limits.check_video(len(wanted), shape)
         frames = padded(wanted, count, mode)
         if shown is not None:
@@ -309,7 +316,7 @@ class VideoDecoder(Operator[_Opened, _Request]):
 
     def _working_bytes(self, request: _Request) -> int:
         height, width = request.video.size
-        # A worker process holds a second copy of the result.
+        # The decoding worker process holds a second copy of the frames.
         scaling = self._scaling
         pixels = height * width if scaling is None else scaling.height * scaling.width
         result = len(request.frames) * pixels * channels_of(self.args["image_type"])
@@ -364,14 +371,18 @@ def _is_large(encoded: np.ndarray) -> bool:
 
 
 def _at_times(video: Clip, times: np.ndarray) -> list[int]:
-    """Return the frames that are on the screen at these times; raise ValueError for invalid times."""
+    """Return the numbers of the frames that are on the screen at these times, in seconds; raise ValueError for invalid times."""
     if not np.isfinite(times).all() or (times < 0).any():
         raise ValueError(f"Timestamps must be seconds since the first frame, at least 0; got {times.tolist()}")
     return frames_at(video.times, times).tolist() if len(video) else []
 
 
 def _resampled(video: Clip, rate: float) -> np.ndarray | None:
-    """Return the frames that are on the screen ``rate`` times a second; None: the recorded rate."""
+    """Return the numbers of the frames on the screen when it is sampled ``rate`` times a second; None if each frame is used once.
+
+    Raises:
+        ValueError: the rate is not a number from 0, or it yields too many frames.
+    """
     if not 0 <= rate < math.inf:
         raise ValueError(f"`fps` must be a number of frames per second, or 0 for the video's own, got {rate}")
     if rate == 0 or len(video) < 2:
