@@ -1,4 +1,4 @@
-"""The base of encoders: each sample becomes a file."""
+"""The base class of encoders, which turn each sample into a file."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from penstock.schema import Sample, Samples
 
 
 class FileEncoder(RowsOperator):
-    """Base class: files differ in length, so samples are encoded during shape inference, on the pool's threads."""
+    """Base class of encoders. The length of a file is known only after encoding, so samples are encoded during shape inference, on the
+    pool's threads.
+    """
 
     def encode(self, sample: Sample) -> np.ndarray:
-        """Return the file of a sample, uint8 of shape (bytes,)."""
+        """Encode a sample; return the file's bytes, uint8 of shape (bytes,)."""
         raise NotImplementedError(f"{type(self).__name__} must say how it encodes")
 
     def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:

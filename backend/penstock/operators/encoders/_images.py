@@ -1,4 +1,4 @@
-"""The base of the image encoders."""
+"""The base class of the image encoders."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ IMAGES = Input("images", ("HWC",), doc="Images of uint8: RGB, gray (1 channel) o
 
 
 class ImageEncoder(FileEncoder):
-    """Base class: encodes each image with OpenCV.
+    """Base class of encoders that encode each image with OpenCV.
 
     Attributes:
-        suffix: the suffix of files in this format.
+        suffix: the suffix of the format's files, by which OpenCV chooses the format.
         channels: the supported numbers of channels.
         max_extent: the greatest height and width, in pixels.
     """
@@ -30,7 +30,7 @@ class ImageEncoder(FileEncoder):
     max_extent: ClassVar[int]
 
     def parameters(self, sample: Sample) -> list[int]:
-        """Return OpenCV's parameters for a sample: each a flag and its value."""
+        """Return OpenCV's parameters for a sample: a list of flags, each followed by its value."""
         raise NotImplementedError(f"{type(self).__name__} must say how it encodes")
 
     def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
@@ -40,10 +40,11 @@ class ImageEncoder(FileEncoder):
         return [OutputSpec(UINT8, "", 1)]
 
     def encode(self, sample: Sample) -> np.ndarray:
-        """Return the file of an image.
+        """Encode an image; return the file's bytes, uint8 of shape (bytes,).
 
         Raises:
             ValueError: the image is empty, or the format does not support its shape.
+            RuntimeError: OpenCV failed.
         """
         from penstock.kernels.cpu.opencv import opencv
 
@@ -65,7 +66,7 @@ class ImageEncoder(FileEncoder):
 
 
 def check_range(name: str, value: int, least: int, most: int) -> int:
-    """Return the value; raise ValueError if it is out of its range."""
+    """Return the value; raise ValueError, which names the argument, unless the value is from ``least`` to ``most``."""
     if not least <= value <= most:
         raise ValueError(f"`{name}` must be from {least} to {most}. Got: {value}")
     return value

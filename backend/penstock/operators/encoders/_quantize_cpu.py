@@ -1,4 +1,4 @@
-"""Conversion of float32 sounds to integers, to libsndfile's values, which differ between WAV and FLAC."""
+"""Conversion of float32 sounds to the same integers as libsndfile's, which differ between WAV and FLAC."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HIGHEST = np.float32(2**31 - 128)
 
 @inner
 def _is_outside(value: np.float32) -> np.int32:
-    """Return 1 for a value that is not from -1 to 1, such as NaN, and otherwise 0."""
+    """Return 0 for values from -1 to 1, and 1 for all others and NaN."""
     return np.int32(not (abs(value) <= np.float32(1)))
 
 
@@ -23,7 +23,7 @@ def _as_int32(value: np.float32) -> np.int32:
 
 @kernel
 def fill_16_bits(sound: np.ndarray, target: np.ndarray) -> bool:
-    """Fill ``target`` with WAV's integers of 16 bits: the upper half of those of 32 bits.
+    """Fill ``target`` with 16-bit integers as in WAV files: the values are rounded to 32-bit integers, whose lower half is dropped.
 
     Args:
         sound: float32 of shape (n,).
@@ -41,7 +41,7 @@ def fill_16_bits(sound: np.ndarray, target: np.ndarray) -> bool:
 
 @kernel
 def fill_24_bits(sound: np.ndarray, target: np.ndarray) -> bool:
-    """Same as :func:`fill_16_bits` for 24 bits, little-endian; ``target``: uint8 of shape (3 * n,)."""
+    """Like :func:`fill_16_bits`, but fill ``target``, uint8 of shape (3 * n,), with 24-bit integers, little-endian."""
     outside = np.int32(0)
     for i in range(sound.size):
         outside |= _is_outside(sound[i])
@@ -52,11 +52,12 @@ def fill_24_bits(sound: np.ndarray, target: np.ndarray) -> bool:
 
 @kernel
 def round_to_levels(sound: np.ndarray, bits: int, shift: int, target: np.ndarray) -> bool:
-    """Fill ``target`` with FLAC's integers of 16 or 24 ``bits``: rounded to the nearest, ties to even.
+    """Fill ``target`` with integers as in FLAC files: rounded to the nearest, ties to even.
 
     Args:
         sound: float32 of shape (n,).
-        shift: the number of bits by which they are shifted to the left.
+        bits: the number of bits of an integer, 16 or 24.
+        shift: the number of bits by which integers are shifted to the left in ``target``.
         target: int32 or int16 of shape (n,); output.
 
     Returns:

@@ -1,4 +1,4 @@
-"""What the sound encoders share: the input, and checks of it."""
+"""Code shared by the sound encoders: the input, the sample rate argument, and checks of both."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _MAX_CHANNELS, _MAX_RATE = 8, 655350
 
 
 def check_encoding(encoding: str, known: Collection[str]) -> None:
-    """Raise ValueError unless the encoding is known."""
+    """Raise ValueError unless ``encoding`` is one of ``known``."""
     if encoding not in known:
         raise ValueError(f"`encoding` must be one of {', '.join(known)}. Got: {encoding!r}")
 
 
 def describe_files(workspace: Workspace[Any, Any, Any]) -> list[OutputSpec]:
-    """Return the type of the files; raise RuntimeError if the sounds are of another type than FLOAT and INT16."""
+    """Return the output's type, UINT8, and rank; raise RuntimeError if the sounds are neither FLOAT nor INT16."""
     batch = workspace.inputs[0]
     if len(batch) and batch.dtype not in (FLOAT, INT16):
         raise RuntimeError(f"Sounds must be FLOAT or INT16, got {dtype_name(batch.dtype)}")
@@ -46,5 +46,5 @@ def check_sound(shape: Shape, rate: int) -> None:
 
 
 def beyond_range(sound: np.ndarray) -> ValueError:
-    """Return the error for a sound with values that an integer encoding does not have."""
+    """Return the error for a sound with values outside of -1 to 1, which integer encodings cannot represent."""
     return ValueError(f"Values must be from -1 to 1. Got up to {np.abs(sound).max():g}: scale or clamp them")

@@ -29,8 +29,8 @@ _integers = ThreadBuffers()
 class FlacEncoder(FileEncoder):
     """Encodes sounds as FLAC files; lossless except for rounding to integers.
 
-    Returns UINT8 of shape (bytes,), as `decoders.audio` takes it. libsndfile encodes, on the CPU; on a GPU, sounds are copied to the host
-    and files back. A sound fails if it is empty or has values outside of -1 to 1.
+    Returns the bytes of each file: UINT8 of shape (bytes,), an input for `decoders.audio`. libsndfile encodes on the CPU; with GPU inputs,
+    sounds are copied to the host and files back. A sound fails if it is empty or has values outside of -1 to 1.
 
     >>> files = fn.encoders.flac(speech, sample_rate=16000)
     """
@@ -53,7 +53,7 @@ class FlacEncoder(FileEncoder):
         return describe_files(workspace)
 
     def encode(self, sample: Sample) -> np.ndarray:
-        """Return the file of a recording.
+        """Encode a sound; return the file's bytes, uint8 of shape (bytes,).
 
         Raises:
             ValueError: the shape or sample rate is invalid, or values are out of range.
@@ -64,7 +64,7 @@ class FlacEncoder(FileEncoder):
         bits, stored_bits, subtype = _ENCODINGS[self.args["encoding"]]
         check_sound(sound.shape, rate)
         if not len(sound):
-            # A decoder does not recognize a file without samples.
+            # Decoders do not recognize a FLAC file without samples.
             raise ValueError("A FLAC file must have at least 1 sample")
         if sound.dtype == np.float32:
             sound = _quantized(sound, bits, stored_bits)
@@ -74,7 +74,12 @@ class FlacEncoder(FileEncoder):
 
 
 def _quantized(sound: np.ndarray, bits: int, stored_bits: int) -> np.ndarray:
-    """Return a sound's integers, in a third of the time that libsndfile takes. This thread's next sound overwrites them.
+    """Return a sound as integers, in memory that this thread's next sound overwrites. This takes a third of libsndfile's time.
+
+    Args:
+        sound: float32.
+        bits: the number of bits of an integer.
+        stored_bits: the number of bits of the numpy type that holds an integer, in its upper bits.
 
     Raises:
         ValueError: values are not from -1 to 1.

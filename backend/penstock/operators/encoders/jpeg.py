@@ -11,8 +11,8 @@ from penstock.schema.libraries import OPENCV
 class JpegEncoder(ImageEncoder):
     """Encodes images as JPEG files.
 
-    Returns UINT8 of shape (bytes,), as `decoders.image` takes it. OpenCV encodes, on the CPU; on a GPU, images are copied to the host and
-    files back.
+    Returns the bytes of each file: UINT8 of shape (bytes,), an input for `decoders.image`. OpenCV encodes on the CPU; with GPU inputs,
+    images are copied to the host and files back.
 
     >>> files = fn.encoders.jpeg(images, quality=90)
     """

@@ -26,7 +26,7 @@ from penstock.schema import (
     register_operator,
 )
 
-# The bytes of a value.
+# The number of bytes of a value.
 _ENCODINGS = {"int16": 2, "int24": 3, "float": 4}
 _PCM, _IEEE_FLOAT = 1, 3
 _MAX_BYTES = (1 << 32) - 1
@@ -80,7 +80,7 @@ class WavEncoder(Operator):
 
 
 def _header(count: int, channels: int, rate: int, encoding: str) -> bytes:
-    """Return everything before the values of a sound of ``count`` samples."""
+    """Return all bytes of a WAV file that precede the values; ``count``: the number of samples per channel."""
     value_bytes = _ENCODINGS[encoding]
     sample_bytes = channels * value_bytes
     chunk = struct.pack(
@@ -100,14 +100,15 @@ def _header(count: int, channels: int, rate: int, encoding: str) -> bytes:
 
 
 def _fill(sound: np.ndarray, data: np.ndarray, encoding: str) -> None:
-    """Encode the values of a sound.
+    """Fill ``data`` with the encoded values of a sound.
 
     Args:
         sound: float32 or int16 of shape (n,).
         data: uint8; output.
+        encoding: one of ``_ENCODINGS``.
 
     Raises:
-        ValueError: values are not from -1 to 1, and the encoding is of integers.
+        ValueError: the encoding is ``int16`` or ``int24``, and values are not from -1 to 1.
     """
     from penstock.operators.encoders._quantize_cpu import fill_16_bits, fill_24_bits
 
