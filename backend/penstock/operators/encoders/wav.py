@@ -36,9 +36,9 @@ _MAX_BYTES = (1 << 32) - 1
 class WavEncoder(Operator):
     """Encodes sounds as WAV files.
 
-    Returns UINT8 of shape (bytes,), as `decoders.audio` takes it: the same files as libsndfile's, except that `float` has no PEAK
-    chunk, which would contain the time of writing. On a GPU, sounds are copied to the host and files back. A sound with values outside
-    of -1 to 1 fails, unless the encoding is `float`.
+    Returns the bytes of each file: UINT8 of shape (bytes,), an input for `decoders.audio`. The files equal libsndfile's, except that
+    files with the encoding `float` have no PEAK chunk, which would contain the time of writing. With GPU inputs, sounds are copied to the
+    host and files back. A sound with values outside of -1 to 1 fails, unless the encoding is `float`.
 
     >>> files = fn.encoders.wav(speech, sample_rate=16000)
     """
