@@ -1,1 +1,1 @@
-"""Arithmetic and reductions."""
+"""Arithmetic, reductions and normalization."""

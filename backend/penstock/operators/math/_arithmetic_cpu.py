@@ -1,4 +1,6 @@
-"""Arithmetic with a constant as stages of the core: the same results, bit for bit, as :mod:`penstock.kernels.elementwise` computes."""
+"""Arithmetic with a constant, as stages of a chain of the compiled core. The results equal :mod:`penstock.kernels.elementwise`'s bit for
+bit.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ from penstock.kernels.cpu.parts import RUN, address_of, elements_at, record_at
 
 
 def _in_type_of(value: Any, like: Any) -> Any:
-    """Return a number in the type of ``like``, like a C cast. For use in kernels."""
+    """Convert a number to the type of ``like``, as a C cast does. Only for use in kernels."""
     raise TypeError("this function can only be called in numba kernels")
 
 
-# numba compares the signatures of overloads, annotations included, so this function has none.
+# This function has no annotations, because numba compares the whole signatures of overloads.
 @overload(_in_type_of)
 def _in_type(value, like):  # type: ignore[no-untyped-def]
     return lambda value, like: type(like)(value)
@@ -100,20 +102,20 @@ _KERNELS: dict[tuple[str, bool], Kernel] = {
     ("fdiv", True): _divide,
     ("fdiv", False): _divide_into,
 }
-"""The kernels by function, and by whether the data is its first operand."""
+"""The kernels by the name of the function and whether the data is the first operand."""
 
 
 def arithmetic_stage(
     function: str, constant: np.ndarray, data_first: bool, shapes: np.ndarray, source: np.dtype, target: np.dtype
 ) -> StageRecords | None:
-    """Return the stages that compute a function of a batch and a constant; None if the core cannot.
+    """Return the chain stages that apply a function to a batch and a constant; None if there is no kernel for the result's type.
 
     Args:
         function: ``add``, ``sub``, ``mul`` or ``fdiv``.
-        constant: one element.
+        constant: an array of one element.
         data_first: whether the data is the first operand.
         shapes: the samples' shapes, int64 of shape (samples, rank).
-        source, target: the types of the data's elements, and of the result's.
+        source, target: the types of the data's and of the result's elements.
     """
     if target.kind == "b":
         return None

@@ -1,4 +1,4 @@
-"""The functions of arithmetic expressions in CUDA C++, with the same results as on the CPU."""
+"""The functions of arithmetic expressions in CUDA C++; they return the same results as on the CPU."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def compute_function(
     """Compute ``function`` for all samples in one launch.
 
     Args:
-        function: name of the expression's function.
+        function: the name of the expression's function.
         types: the operands' types.
-        result: type of the results.
-        jobs: the operands (arrays on the GPU) and the target of each sample.
+        result: the type of the results.
+        jobs: the operands and the target of each sample, arrays on the GPU.
 
     Raises:
         ValueError: an integer was divided by zero.
@@ -50,7 +50,7 @@ def compute_function(
 
 
 def _body(function: str, result: DALIDataType, types: Sequence[DALIDataType]) -> str:
-    """Return the statements that compute the result for operands a, b and c."""
+    """Return the C++ statements that compute a function of the operands a, b and c and return the result."""
     kind = numpy_dtype(result).kind
     integral = kind in "iub"
     if function in _COMPARING:

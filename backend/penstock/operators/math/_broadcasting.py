@@ -5,19 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-# As in DALI, operands that alternate more often between broadcast and full dimensions are rejected.
+# As in DALI, operands are rejected if their dimensions form more groups than this; see `_count_groups`.
 _MAX_GROUPS = 6
 
 
 def broadcast(shapes: Sequence[tuple[int, ...]], sample: int) -> tuple[int, ...]:
-    """Return the shape of the result, as in numpy: dimensions are aligned from the end, extents of 1 are repeated.
+    """Return the shape of the result, as numpy does: dimensions are aligned from the end, and extents of 1 are repeated.
 
     Args:
         shapes: the operands' shapes.
         sample: the sample's index, for messages.
 
     Raises:
-        RuntimeError: extents differ and neither is 1, or dimensions alternate too often.
+        RuntimeError: extents differ and neither is 1, or there are too many groups of dimensions.
     """
     rank = max(map(len, shapes))
     extents = []
@@ -38,7 +38,9 @@ def broadcast(shapes: Sequence[tuple[int, ...]], sample: int) -> tuple[int, ...]
 
 
 def _count_groups(shapes: Sequence[tuple[int, ...]], result: tuple[int, ...]) -> int:
-    """Return the number of runs of dimensions in which the same operands are broadcast, ignoring extents of 1."""
+    """Return the number of groups of dimensions. A group consists of consecutive dimensions in which the same operands are broadcast;
+    dimensions in which the result has extent 1 do not count.
+    """
     rank = len(result)
     aligned = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     patterns = [tuple(shape[axis] == 1 for shape in aligned) for axis in range(rank) if result[axis] != 1]

@@ -1,7 +1,7 @@
-// Normalization: (x - mean) * (scale / deviation) + shift. Arrays are seen as (outer, kept, inner), with a mean and a
-// deviation for each kept position.
+// Normalization: (x - mean) * (scale / deviation) + shift. Arrays are treated as having the shape (outer, kept, inner), with one mean
+// and one deviation for each index of the middle dimension.
 
-const int IN_TABLE = 256;               // up to this many kept positions, a block first copies their values to shared memory
+const int IN_TABLE = 256;               // if `kept` is at most this, a block first copies means and factors to shared memory
 
 __device__ inline float factor_of(const Normalized &n, int64 position, float scale) {
     float deviation = reinterpret_cast<const float *>(n.deviation)[position * n.deviation_step];

@@ -17,10 +17,11 @@ from penstock.kernels.cuda.structs import Int32, Int64, Pointer, cuda_type, reco
 
 
 class _Normalized(NamedTuple):
-    """One sample.
+    """The kernel's description of one sample, as an array of shape (outer, kept, inner).
 
     Attributes:
-        mean_step, deviation_step: step from one position that is not reduced to the next; 0: all share one value.
+        mean, deviation: one value for each index of the middle dimension, or a single one.
+        mean_step, deviation_step: 1, or 0 if there is a single value.
     """
 
     source: Pointer
@@ -34,7 +35,7 @@ class _Normalized(NamedTuple):
     deviation_step: Int32
 
 
-# Elements per read of a thread, and the number of its reads.
+# The number of elements per read of a thread, and the number of reads per thread.
 _TOGETHER, _ROUNDS = 4, 4
 SOURCE = KernelSource(__file__, _Normalized, TOGETHER=_TOGETHER, ROUNDS=_ROUNDS)
 
@@ -44,9 +45,9 @@ class Normalization:
     """How arrays are normalized: ``(x - mean) / sqrt(variance + epsilon) * scale + shift``.
 
     Attributes:
-        axes: the dimensions to reduce for mean and variance.
-        together: reduce over the whole batch.
-        ddof: subtracted from the element count in the variance's denominator.
+        axes: the dimensions over which mean and variance are computed.
+        together: compute one mean and one variance for the whole batch.
+        ddof: the number that is subtracted from the element count in the variance's denominator.
     """
 
     axes: tuple[int, ...]
@@ -67,9 +68,9 @@ def normalize_batch(
     """Normalize all samples, with one launch each for mean, deviation and result.
 
     Args:
-        sources, targets: arrays of equal shapes.
-        normalization: the normalization of all samples.
-        means, deviations: float32 for each sample, broadcastable to it; None: computed.
+        sources, targets: the samples before and after, in arrays of equal shapes.
+        normalization: how to normalize all samples.
+        means, deviations: for each sample, a float32 array that broadcasts to the sample's shape; None: compute them.
     """
     mean = _computed(sources, normalization) if means is None else upload(means)
     deviation = _computed(sources, normalization, mean) if deviations is None else upload(deviations)
@@ -86,10 +87,12 @@ def normalize_batch(
 
 
 def _view(shape: tuple[int, ...], kept: Sequence[tuple[int, ...]]) -> tuple[int, int] | None:
-    """Return ``(kept, inner)`` such that the array reshapes to (outer, kept, inner), where means and deviations vary along
-    ``kept`` only.
+    """Return ``(kept, inner)`` so that an array reshaped to (outer, kept, inner) has means and deviations that vary along the middle
+    dimension only; None if that is impossible.
 
-    None if there is no such view.
+    Args:
+        shape: the array's shape.
+        kept: the shapes of the means and of the deviations.
     """
     own = [(1,) * (len(shape) - len(extents)) + tuple(extents) for extents in kept]
     wide = [axis for axis in range(len(shape)) if any(extents[axis] != 1 for extents in own)]
@@ -104,7 +107,13 @@ def _view(shape: tuple[int, ...], kept: Sequence[tuple[int, ...]]) -> tuple[int,
 def _launch(
     jobs: Sequence[tuple[Located, Located, Located, Located]], views: Sequence[tuple[int, int]], n: Normalization
 ) -> None:
-    """Normalize samples, from source, mean, deviation and target."""
+    """Normalize samples in one launch.
+
+    Args:
+        jobs: ``(source, mean, deviation, target)`` of each sample.
+        views: ``(kept, inner)`` of each sample; see :func:`_view`.
+        n: how to normalize.
+    """
     entries = [
         _Normalized(
             source.address,
@@ -126,18 +135,18 @@ def _launch(
 
 
 def _computed(sources: Sequence[Located], n: Normalization, means: Sequence[Located] | None = None) -> list[Located]:
-    """Return the mean of each sample or, with means, the deviation from them, with extent 1 along the axes."""
+    """Return the mean of each sample or, if ``means`` are passed, the deviation from them. Results have extent 1 along the axes."""
     shapes = [tuple(1 if axis in n.axes else extent for axis, extent in enumerate(s.shape)) for s in sources]
     counts = [math.prod(source.shape[axis] for axis in n.axes) for source in sources]
     squares = means is not None
     if means is not None:
-        # If nothing is reduced, all distances are from the first mean.
+        # If there are no axes, all distances are measured from the first mean, as in DALI.
         means = _spread(means, shapes) if n.axes else [Located(m.address, (1,), m.dtype, m.owner) for m in means]
     each: Sequence[Located | None] = [None] * len(sources) if means is None else means
     if not n.together:
         results = scratch(shapes, np.float32)
         divisors = [count - n.ddof if squares else count for count in counts]
-        # With less than one degree of freedom, there is no variance.
+        # With less than one degree of freedom, the variance is 0.
         jobs = [
             Reduction(s, result, n.axes, mean, divisor if divisor > 0 else math.inf, n.epsilon)
             for s, result, mean, divisor in zip(sources, results, each, divisors)
@@ -157,7 +166,7 @@ def _computed(sources: Sequence[Located], n: Normalization, means: Sequence[Loca
 
 
 def _spread(means: Sequence[Located], shapes: Sequence[tuple[int, ...]]) -> list[Located]:
-    """Return means with one value for each output; those that several outputs share are repeated."""
+    """Return means of the requested shapes: each mean of several values is broadcast to its shape; a single value stays single."""
     spread = [m if m.size == 1 or m.shape == shape else None for m, shape in zip(means, shapes)]
     missing = [i for i, mean in enumerate(spread) if mean is None]
     fresh = scratch([shapes[i] for i in missing], np.float32)

@@ -1,4 +1,4 @@
-"""The base of reductions: which dimensions are reduced, and the remaining shape and layout."""
+"""The base classes of reductions: they determine the reduced dimensions, and the remaining shape and layout."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ DEVIATION_ARGUMENTS = (
 )
 
 
-# Wider rows are summed by another kernel.
+# The greatest product of extents after the reduced dimensions for which `exact_sums` is used.
 _MAX_SUMS_ABREAST = 64
-# The smallest number of bytes for which waking a thread pays off.
+# Each thread gets at least this many bytes: for fewer, waking it takes longer than it saves.
 _MIN_BYTES_TO_SHARE = 1 << 20
 
 
 class SamplesToReduce(NamedTuple):
-    """A batch on the CPU whose samples are contiguous, and reduced along adjacent dimensions.
+    """A batch on the CPU whose samples are contiguous, and are reduced along adjacent dimensions.
 
     Attributes:
-        table: int64 of shape (samples, 5): the address of each, its extents before, along and after the dimensions, and where its
-            results begin.
+        table: int64 of shape (samples, 5). For each sample: its address; the products of its extents before the reduced dimensions, along
+            them, and after them; the index of its first result in ``results``.
         dtype: the elements' type.
         results: the results of all samples, one after the other; output.
         threads: the workspace, whose threads share the samples.
@@ -60,7 +60,9 @@ class SamplesToReduce(NamedTuple):
 
     @classmethod
     def of(cls, workspace: Workspace[tuple[int, ...]]) -> SamplesToReduce | None:
-        """Return a workspace's batch; None if it or a sample is empty, or if samples or dimensions are not as required."""
+        """Return a workspace's batch. None if the batch or a sample is empty, if samples are not contiguous, or if the reduced dimensions
+        are not adjacent.
+        """
         batch, axes, results = workspace.inputs[0], sorted(workspace.state), workspace.outputs[0].elements
         if results is None or not axes or axes != list(range(axes[0], axes[-1] + 1)):
             return None
@@ -78,7 +80,7 @@ class SamplesToReduce(NamedTuple):
         return cls(table, numpy_dtype(batch.dtype), results, workspace)
 
     def share(self, work: Callable[[int, int], None]) -> None:
-        """Call ``work(begin, end)`` for ranges of samples, on several threads if they are large."""
+        """Call ``work(begin, end)`` for ranges of samples, on several threads if the batch is large."""
         count, threads = len(self.table), self.threads
         total = int((self.table[:, 1] * self.table[:, 2] * self.table[:, 3]).sum()) * self.dtype.itemsize
         shares = min(threads.num_threads, count, total // _MIN_BYTES_TO_SHARE)
@@ -89,7 +91,9 @@ class SamplesToReduce(NamedTuple):
         threads.parallel(lambda number: work(bounds[number], bounds[number + 1]), shares)
 
     def find_extremes(self, largest: bool) -> bool:
-        """Find the smallest or largest integers of contiguous rows; return False, without results, for other data."""
+        """Find the smallest or largest integers along the last dimensions. Return False, without results, for floating-point data or
+        other dimensions.
+        """
         if self.dtype.kind == "f" or self.table[0, 3] != 1:
             return False
         from penstock.kernels.cpu.extremes import find_extremes
@@ -99,7 +103,9 @@ class SamplesToReduce(NamedTuple):
         return True
 
     def find_means(self, square: bool) -> bool:
-        """Compute the means of elements or of their squares, as :func:`mean_of`; return whether there is a kernel for them."""
+        """Compute the means of elements or, with ``square``, of their squares, like :func:`mean_of`. Return False, without results, if
+        there is no kernel for the data.
+        """
         from penstock.kernels.cpu.tree_sums import are_sums_exact, exact_sums
 
         if self.results.dtype != np.float32 or not are_sums_exact(self.dtype, square):
@@ -116,12 +122,13 @@ class SamplesToReduce(NamedTuple):
 
 
 class Reduction(Operator[tuple[int, ...]]):
-    """The base of operators that reduce dimensions to one number.
+    """Base class of operators that reduce the elements along some dimensions to one number.
 
     Attributes:
-        merge: how two numbers are combined on the GPU: ``Add``, ``Least`` or ``Greatest``.
-        squares, divides, root: whether elements (minus the mean, if any) are squared first, whether the sum is divided
-            by their count, and whether the square root is taken, on the GPU.
+        merge: how the GPU combines two numbers: ``Add``, ``Least`` or ``Greatest``.
+        squares: whether the GPU squares elements (after subtracting the mean, if there is one) first.
+        divides: whether the GPU divides the sum by the number of elements.
+        root: whether the GPU takes the square root of the result.
     """
 
     merge: ClassVar[str] = "Add"
@@ -138,7 +145,7 @@ class Reduction(Operator[tuple[int, ...]]):
         raise NotImplementedError(f"{type(self).__name__} must declare its output type")
 
     def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype) -> np.ndarray:
-        """Return the array reduced, without the reduced dimensions; ``kind`` is the output type."""
+        """Reduce an array along ``axes``; return the result, without these dimensions, for an output of type ``kind``."""
         raise NotImplementedError(f"{type(self).__name__} must say what it computes")
 
     def describe(self, workspace: Workspace[tuple[int, ...]]) -> list[OutputSpec]:
@@ -162,7 +169,7 @@ class Reduction(Operator[tuple[int, ...]]):
         return kept_extents(shape, axes)
 
     def reduce_batch(self, batch: SamplesToReduce) -> bool:
-        """Reduce all samples in one call, if there is a kernel for them; return whether it did."""
+        """Reduce all samples in one call if there is a kernel for them; return whether there is."""
         return False
 
     def compute_samples(self, workspace: Workspace[tuple[int, ...]], shapes: Sequence[Shape]) -> None:
@@ -184,7 +191,7 @@ class Reduction(Operator[tuple[int, ...]]):
         samples, axes = workspace.live, workspace.state
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         if self.merge != "Add" and not axes:
-            # A reduction over one element compares nothing, so NaN and infinities are kept.
+            # The minimum or maximum of a single element is the element itself, even NaN or an infinity.
             copy_windows([WindowCopy(source.flat(), target.flat()) for source, target in zip(sources, targets)])
             return
         means = locate_all(workspace.inputs[1], samples) if len(workspace.inputs) > 1 else [None] * len(samples)
@@ -196,18 +203,18 @@ class Reduction(Operator[tuple[int, ...]]):
             if self.divides:
                 divisor = reduced_count(source.shape, axes) - self.args.get("ddof", 0)
             if mean is not None and source.shape and not axes:
-                # As on the CPU, the deviation of a single element is zero.
+                # As on the CPU, if no dimension is reduced, the deviation of each element is zero.
                 divisor = math.inf
             jobs.append(reduction.Reduction(source, target, axes, mean, divisor))
         kind = numpy_dtype(workspace.outputs[0].dtype)
-        # Real numbers are summed in double precision; differences are squared in single precision.
+        # Floating-point sums are in double precision, but differences from means are squared in single precision.
         total = np.dtype(np.float64) if kind.kind == "f" and self.merge == "Add" else kind
         value = np.dtype(np.float32) if len(workspace.inputs) > 1 else total
         reduction.reduce_axes(jobs, self.merge, self.squares, self.root, value, total)
 
 
 class TypedReduction(Reduction):
-    """The base of reductions whose ``dtype`` argument chooses between a few types."""
+    """Base class of reductions whose ``dtype`` argument chooses one of a few output types."""
 
     def possible_types(self, dtype: DALIDataType) -> tuple[DALIDataType, ...]:
         """Return the possible output types for an input type, the default first."""
@@ -226,7 +233,7 @@ class TypedReduction(Reduction):
 
 
 class Deviation(Reduction):
-    """Base class of reductions of the squared distances from a mean that is an input."""
+    """Base class of reductions of squared distances from a mean, which is the second input."""
 
     squares = True
     divides = True
@@ -241,13 +248,13 @@ class Deviation(Reduction):
         return described
 
     def variance(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample) -> Any:
-        """Return the mean of squared differences from the mean input, with `ddof` subtracted from the denominator."""
+        """Return the sum of squared differences from the second input, divided by the number of elements minus `ddof`."""
         from penstock.kernels.cpu.tree_sums import tree_sums
 
         mean, ddof = sample.inputs[1], self.args["ddof"]
         check_mean(mean, kept_extents(data.shape, axes))
         if data.ndim and not axes:
-            # The deviation of a single element is zero, whatever the mean.
+            # As in DALI, if no dimension is reduced, the deviation of each element is zero, whatever the mean.
             return np.zeros(data.shape, np.float32)
         denominator = np.float64(reduced_count(data.shape, axes) - ddof)
         if not data.ndim:
@@ -261,21 +268,22 @@ def kept_extents(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ..
 
 
 def reduced_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    """Return the number of elements that are reduced to one."""
+    """Return the number of elements that are reduced to one result."""
     return math.prod(shape[axis] for axis in axes)
 
 
 def widest(dtype: DALIDataType) -> DALIDataType:
-    """Return the 64-bit type in which integers are summed; FLOAT stays."""
+    """Return the type in which sums are computed: FLOAT for FLOAT, otherwise INT64 or UINT64."""
     if dtype == FLOAT:
         return FLOAT
     return INT64 if numpy_dtype(dtype).kind == "i" else UINT64
 
 
 def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype, square: bool) -> np.ndarray:
-    """Return the mean of the elements or of their squares, in float32 where the result is not an integer.
+    """Return the mean of the elements or, with ``square``, of their squares, as type ``kind``.
 
-    Integer results are summed in the result's type, wrapping, and the quotient is truncated.
+    For a floating-point type, the mean is computed in float32. For an integer type, elements are summed in that type, wrapping around,
+    and the quotient is truncated.
     """
     count = reduced_count(data.shape, axes)
     if kind.kind == "f":
@@ -291,7 +299,7 @@ def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype, square: boo
 
 
 def sum_in_single(data: np.ndarray, axes: tuple[int, ...], square: bool) -> np.ndarray:
-    """Return the sums of the elements or of their squares, float32, rounded as DALI's."""
+    """Return the sums of the elements or, with ``square``, of their squares, as float32, with the same rounding errors as DALI's."""
     from penstock.kernels.cpu import moments
     from penstock.kernels.cpu.tree_sums import sums_of_narrow_integers, tree_sums
 
@@ -307,7 +315,9 @@ def sum_in_single(data: np.ndarray, axes: tuple[int, ...], square: bool) -> np.n
 
 
 def extreme(data: np.ndarray, axes: tuple[int, ...], largest: bool) -> np.ndarray:
-    """Return the smallest or largest elements, starting from the type's finite limit at the other end."""
+    """Return the smallest or largest elements. Without elements or with NaN only, the result is the type's largest finite value, or its
+    lowest one for ``largest``.
+    """
     if not axes:
         return data
     limits: Any = np.finfo(data.dtype) if data.dtype.kind == "f" else np.iinfo(data.dtype)
@@ -315,15 +325,16 @@ def extreme(data: np.ndarray, axes: tuple[int, ...], largest: bool) -> np.ndarra
     shape = kept_extents(data.shape, axes)
     if not reduced_count(data.shape, axes):
         return np.full(shape, start, data.dtype)
-    # The functions `fmin` and `fmax` ignore NaN.
+    # `fmin` and `fmax` ignore NaN.
     choose = np.fmax if largest else np.fmin
     if data.dtype.kind != "f" and sorted(axes) == list(range(len(shape), data.ndim)):
-        # The order matters only for zeros of both signs; one long row is reduced in vectors.
+        # Join the reduced dimensions: numpy reduces one long row with vector instructions. For floats, that could change which of two
+        # zeros with different signs is the result.
         data, axes = data.reshape(*shape, -1), (len(shape),)
     return choose(folded(choose, data, axes), start)
 
 
 def check_mean(mean: Any, kept: tuple[int, ...]) -> None:
-    """Raise RuntimeError unless there is one mean for all or one for each output element."""
+    """Raise RuntimeError unless there is one mean for all output elements, or one for each; ``kept``: the output's shape."""
     if mean.size not in (1, math.prod(kept)):
         raise RuntimeError(f"The mean of shape {list(mean.shape)} does not fit an output of shape {list(kept)}")

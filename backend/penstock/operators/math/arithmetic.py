@@ -1,4 +1,4 @@
-"""`_arithmetic_generic_op`: one arithmetic function, used by Python's operators and `penstock.math`."""
+"""`_arithmetic_generic_op`: one arithmetic function. Python's operators and `penstock.math` create it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from penstock.schema.plans import NoPlans
 from penstock.schema.pointwise import PointwiseOperator
 from penstock.tensors.batch import stacked, total_volume
 
-# Functions that round correctly or not at all, so that the result does not depend on how many elements are computed at
-# a time.
+# Functions that round correctly or not at all, so that an element's result does not depend on how many elements are computed
+# together.
 _EXACT = ({*ARITHMETIC, *BITWISE, *KEEPING_UNARY} - {"pow"}) | {"fdiv", "clamp", "fabs", "floor", "ceil", "sqrt"}
 _EXACT_OF_BATCHES = _EXACT.union(COMPARISONS)
-# Functions that the core computes of data and a constant.
+# The functions of data and a constant that have kernels in chains of the compiled core.
 _LAUNCHED = ("add", "sub", "mul", "fdiv")
-# Larger batches are shared by threads.
+# Batches with more elements are shared by threads instead of being computed as one array.
 _MAX_ELEMENTS_TOGETHER = 1 << 13
 
 
 @register_operator
 class Arithmetic(PointwiseOperator[Any, None, NoPlans]):
-    """An elementwise function of inputs and constants, with numpy's broadcasting."""
+    """Computes an elementwise function of inputs and constants, with numpy's broadcasting."""
 
     schema = Schema(
         name="_ArithmeticGenericOp",
@@ -128,7 +128,7 @@ class Arithmetic(PointwiseOperator[Any, None, NoPlans]):
             super().compute_samples(workspace, shapes)
 
     def _compute_together(self, workspace: Workspace) -> bool:
-        """Compute a small batch of samples of one shape as one array; return whether that was possible."""
+        """Compute the whole batch as one array if it is small and its samples have equal shapes; return whether that was possible."""
         output = workspace.outputs[0]
         volume = total_volume(output.shapes)
         if (
@@ -151,7 +151,7 @@ class Arithmetic(PointwiseOperator[Any, None, NoPlans]):
         try:
             evaluate(self.expression.function, operands, target)
         except ValueError:
-            # Computing samples one by one identifies the one at fault.
+            # Computing sample by sample, which follows, identifies the sample at fault.
             return False
         return True
 
@@ -176,7 +176,7 @@ class Arithmetic(PointwiseOperator[Any, None, NoPlans]):
 
 
 def _with_rank(samples: np.ndarray, rank: int) -> np.ndarray:
-    """Return stacked samples, each with leading extents of 1 added up to ``rank`` dimensions."""
+    """Return stacked samples with extents of 1 inserted after the first dimension, so that each sample has ``rank`` dimensions."""
     count, *shape = samples.shape
     return samples.reshape(count, *[1] * (rank - len(shape)), *shape)
 

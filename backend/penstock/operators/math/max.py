@@ -11,7 +11,7 @@ from penstock.schema import Equivalent, Input, Sample, Schema, register_operator
 
 @register_operator
 class Max(Reduction):
-    """The maximum along dimensions, ignoring NaN. Without elements, the type's lowest finite value.
+    """Computes the maximum along dimensions, ignoring NaN. Without elements, the result is the type's lowest finite value.
 
     >>> fn.reductions.max(images, axis_names="HW")
     """

@@ -11,7 +11,7 @@ from penstock.schema import Argument, Equivalent, Input, Sample, Schema, registe
 
 @register_operator
 class Mean(TypedReduction):
-    """The mean along dimensions.
+    """Computes the mean along dimensions.
 
     >>> fn.reductions.mean(images, axis_names="HW")
     """

@@ -11,7 +11,7 @@ from penstock.schema import Argument, Input, Sample, Schema, register_operator
 
 @register_operator
 class MeanSquare(TypedReduction):
-    """The mean of squares along dimensions.
+    """Computes the mean of squares along dimensions.
 
     >>> fn.reductions.mean_square(signals, axes=[0])
     """

@@ -11,7 +11,7 @@ from penstock.schema import Equivalent, Input, Sample, Schema, register_operator
 
 @register_operator
 class Min(Reduction):
-    """The minimum along dimensions, ignoring NaN. Without elements, the type's largest finite value.
+    """Computes the minimum along dimensions, ignoring NaN. Without elements, the result is the type's largest finite value.
 
     >>> fn.reductions.min(images, axis_names="HW")
     """

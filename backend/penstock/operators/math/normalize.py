@@ -1,4 +1,4 @@
-"""`normalize`: subtracts the mean and divides by the standard deviation, each passed or computed."""
+"""`normalize`: subtracts the mean and divides by the standard deviation, which are computed unless they are passed."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from penstock.kernels.cpu.moments import Standard
 
 _TYPES = (INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT)
-# Number of elements processed at once.
+# The number of elements that are processed at a time, so that they stay in the cache.
 _BLOCK = 1 << 16
 
 
 @register_operator
 class Normalize(ArrayOperator[tuple[int, ...]]):
-    """``(input - mean) / sqrt(variance + epsilon) * scale + shift``, with mean and variance over some dimensions.
+    """Computes ``(input - mean) / sqrt(variance + epsilon) * scale + shift``, with mean and variance over some dimensions.
 
-    Where the variance is 0, the result is ``shift``. With a mean of the sample's shape and no deviation, each element
-    is divided by its distance from the first mean.
+    Where the deviation is 0, the result is ``shift``. If ``mean`` has the sample's shape and ``stddev`` is not passed, each difference is
+    divided by the element's distance from the first mean.
     """
 
     schema = Schema(
@@ -104,7 +104,9 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
 
     @staticmethod
     def _implied_axes(workspace: Workspace[tuple[int, ...]]) -> list[int]:
-        """Return the dimensions in which a mean or deviation computed in the graph has extent 1; all if there is neither."""
+        """Return the dimensions to reduce if there are no axes: those in which the mean or deviation from the graph has extent 1, or all
+        if neither comes from the graph.
+        """
         batch = workspace.inputs[0]
         statistic = next(
             (workspace.arguments[name] for name in ("mean", "stddev") if name in workspace.arguments), None
@@ -140,8 +142,8 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
             moments.standardize(source, volumes, self._standard, target)
 
     def standard_of_rows(self, sample: Sample[tuple[int, ...]], data: np.ndarray) -> Standard | None:
-        """Return how to normalize each row of a float32 matrix like ``data`` separately; None if rows share a
-        normalization.
+        """Return the parameters for normalizing each row of a float32 matrix like ``data`` separately; None if rows are not normalized
+        separately.
         """
         from penstock.kernels.cpu import moments
 
@@ -174,7 +176,7 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
         )
 
     def _given(self, name: str, sample: Sample[tuple[int, ...]]) -> Any:
-        """Return the mean or deviation from the user as float32; None if there is none."""
+        """Return the argument `mean` or `stddev` of a sample as float32, the latter with epsilon applied; None if it was not passed."""
         if not sample.given(name):
             return None
         axes = sample.workspace.state
@@ -194,7 +196,7 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
         return value.astype(np.float32)
 
     def _is_number(self, name: str, sample: Sample[tuple[int, ...]]) -> bool:
-        """Return whether the user passed one number for all samples."""
+        """Return whether the argument is a constant number, the same for all samples."""
         return sample.given(name) and sample.tensor_argument(name) is None
 
     def _check_together(self, workspace: Workspace[tuple[int, ...]]) -> None:
@@ -207,7 +209,12 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
     def _normalize(
         self, samples: Sequence[Sample[tuple[int, ...]]], arrays: Sequence[tuple[np.ndarray, np.ndarray]]
     ) -> None:
-        """Normalize samples with a common mean and deviation, each from one array into another."""
+        """Normalize samples with a common mean and deviation.
+
+        Args:
+            samples: the samples.
+            arrays: ``(source, target)`` of each sample.
+        """
         if not samples:
             return
         axes, data = samples[0].workspace.state, [values for values, _ in arrays]
@@ -250,12 +257,12 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
 
 
 def _centre(mean: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """Return the mean from which the variance is measured: the first one if nothing is reduced."""
+    """Return the mean from which distances are measured: the first value of ``mean`` if no dimension is reduced, as in DALI."""
     return mean if axes else mean[(slice(0, 1),) * mean.ndim]
 
 
 def _along(values: object, shape: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
-    """Return a reduction's results as float32, with extent 1 along the reduced dimensions."""
+    """Return a reduction's results as float32, with extent 1 along the reduced dimensions of an array of shape ``shape``."""
     extents = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
     return np.asarray(values, np.float32).reshape(extents)
 
@@ -270,7 +277,7 @@ def _sum(data: np.ndarray, axes: tuple[int, ...]) -> Any:
 
 
 def _sum_of_squares(data: np.ndarray, mean: np.ndarray, axes: tuple[int, ...]) -> Any:
-    """Return the squared differences from the mean, summed along ``axes`` a few rows at a time so that they stay in the cache."""
+    """Return the sums of squared differences from the mean along ``axes``; a few rows are processed at a time to stay in the cache."""
     from penstock.kernels.cpu import moments
 
     volumes = moments.around(data, axes)

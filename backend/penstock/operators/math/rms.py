@@ -11,7 +11,7 @@ from penstock.schema import Argument, Input, Sample, Schema, register_operator
 
 @register_operator
 class RootMeanSquare(TypedReduction):
-    """The root mean square along dimensions.
+    """Computes the root mean square along dimensions.
 
     >>> fn.reductions.rms(signals, axes=[0])
     """

@@ -18,7 +18,7 @@ from penstock.schema import Argument, Equivalent, Input, Sample, Schema, registe
 
 @register_operator
 class Sum(TypedReduction):
-    """The sum along dimensions. Integers are summed in 64 bits by default; sums wrap.
+    """Computes the sum along dimensions. By default, integers are summed in 64 bits; sums that do not fit their type wrap around.
 
     >>> fn.reductions.sum(images, axis_names="HW")
     """
@@ -46,12 +46,14 @@ class Sum(TypedReduction):
         return folded(np.add, data, axes, dtype=kind)
 
 
-# The sum of this many bytes fits into 16 bits.
+# The sum of this many 8-bit integers fits into 16 bits.
 _MAX_BYTES_PER_UINT16_SUM = 256
 
 
 def _sums_of_bytes(data: np.ndarray, axis: int, kind: np.dtype) -> np.ndarray:
-    """Return sums along an axis in the type ``kind``; adding a few bytes at a time in 16 bits takes a quarter of the time."""
+    """Return sums of 8-bit integers along an axis, in the type ``kind``. A few integers at a time are summed in 16 bits, which takes a
+    quarter of the time of summing in ``kind``.
+    """
     narrow = np.dtype(np.uint16 if data.dtype.kind == "u" else np.int16)
     sums = np.zeros(kept_extents(data.shape, (axis,)), kind)
     before = (slice(None),) * axis

@@ -10,7 +10,7 @@ from penstock.schema import Equivalent, Sample, Schema, register_operator
 
 @register_operator
 class Variance(Deviation):
-    """The variance along dimensions, from a mean that is an input.
+    """Computes the variance along dimensions, from the mean passed as the second input.
 
     >>> fn.reductions.variance(images, fn.reductions.mean(images, axis_names="HW"), axis_names="HW")
     """
