@@ -1,1 +1,1 @@
-"""One sample to many, and back: crops of boxes, tiles, frames."""
+"""Operators that split samples into parts (crops of boxes, tiles, frames), and that join parts again."""

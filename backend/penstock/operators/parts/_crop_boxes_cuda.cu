@@ -1,4 +1,4 @@
-// Boxes cut out of images. `fill` has a value for each channel, or one for all.
+// Cuts boxes out of images. `fill` has one value for each channel, or a single one for all channels.
 
 template <typename T>
 __global__ void cut_boxes(const int64 *__restrict__ first_blocks, const Crop *__restrict__ crops, int count,
@@ -15,7 +15,7 @@ __global__ void cut_boxes(const int64 *__restrict__ first_blocks, const Crop *__
         int64 y = spot.y + c.top, x = spot.x + c.left;
         int64 place = ((spot.plane * c.height + y) * c.width + x) * c.inner + spot.inner;
         bool is_inside = y >= 0 && y < c.height && x >= 0 && x < c.width;
-        // Either the plane or the inner position is the channel; the other is 0.
+        // For CHW images, the plane is the channel and the inner position is 0; for HWC images, it is the other way round.
         values.values[i] = is_inside ? source[place] : fill[fills == 1 ? 0 : spot.plane + spot.inner];
         if (++spot.inner < c.inner) continue;
         spot.inner = 0;

@@ -1,4 +1,4 @@
-"""Boxes cut out of images on the GPU."""
+"""Cutting boxes out of images on the GPU."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from penstock.kernels.cuda.structs import Int32, Int64, Pointer, blank_records, 
 
 
 class _Crop(NamedTuple):
-    """One crop, of images seen as (planes, height, width, inner).
+    """The kernel's description of one crop, of an image of shape (planes, height, width, inner).
 
     Attributes:
-        elements: number of elements of the crop.
+        elements: the number of elements of the crop.
         height, width: the image's extents.
         out_height, out_width: the crop's extents.
         top, left: the crop's position in the image; may be negative.
-        inner: number of a pixel's elements that are adjacent.
+        inner: the number of adjacent elements of a pixel: the channels for HWC, 1 for CHW.
     """
 
     source: Pointer
@@ -35,19 +35,19 @@ class _Crop(NamedTuple):
     inner: Int32
 
 
-# Elements that each thread copies.
+# The number of elements that each thread copies.
 _PACK = 8
 SOURCE = KernelSource(__file__, _Crop, PACK=_PACK)
 
 
 @dataclass
 class Crops:
-    """What to cut out, on the GPU.
+    """The crops to cut out on the GPU.
 
     Attributes:
         sources: the address of each crop's image, uint64.
-        targets: the address of each crop.
-        image_shapes, shapes: int64 of shape (crops, 3), in the order of the layout.
+        targets: the address of each crop, uint64.
+        image_shapes, shapes: the shapes of each crop's image and of each crop, int64 of shape (crops, 3), in the order of the layout.
         corners: x and y of the upper left corner of each crop in its image, int64 of shape (crops, 2).
     """
 
@@ -64,7 +64,7 @@ def cut_boxes(crops: Crops, layout: str, fill: np.ndarray) -> None:
     Args:
         crops: at least one.
         layout: HWC or CHW.
-        fill: the value outside of the image, of its type: one, or one for each channel.
+        fill: the value for elements outside of the image, of the image's type: one for each channel, or one for all.
     """
     high, wide = layout.index("H"), layout.index("W")
     made = blank_records(_Crop, len(crops.sources))
@@ -74,7 +74,7 @@ def cut_boxes(crops: Crops, layout: str, fill: np.ndarray) -> None:
     made["out_height"], made["out_width"] = crops.shapes[:, high], crops.shapes[:, wide]
     made["left"], made["top"] = crops.corners.T
     made["inner"] = crops.shapes[:, 2] if layout == "HWC" else 1
-    # Values are copied as they are.
+    # The kernel copies values as unsigned integers, so that types of the same size share a kernel.
     bits = fill.view(f"u{fill.itemsize}")
     kernel = SOURCE.kernel(f"cut_boxes<{cuda_type(bits.dtype)}>")
     launch(kernel, made, -(-elements // (THREADS * _PACK)), bits, np.int32(len(bits)))

@@ -28,11 +28,11 @@ COUNTS = Argument(
 
 
 def mark_parts(workspace: Workspace, parts: TensorList, counts: Sequence[int]) -> TensorList:
-    """Record each part's source sample; return the numbers of parts as a batch of scalars.
+    """Record in the batch of parts from which sample each part is; return the number of parts of each sample, as a batch of scalars.
 
     Args:
         workspace: the workspace of the operator that made the parts.
-        parts: the parts of all samples, in order.
+        parts: the parts of all samples, in the order of the samples.
         counts: the number of parts of each sample.
     """
     owners = np.repeat(np.arange(len(counts)), counts).tolist()
@@ -47,7 +47,7 @@ def mark_parts(workspace: Workspace, parts: TensorList, counts: Sequence[int]) -
 
 
 def counts_of(workspace: Workspace) -> list[int]:
-    """Return the number of parts of each sample, by the argument `counts`.
+    """Return the number of parts of each sample, from the argument `counts`.
 
     Raises:
         RuntimeError: `counts` is a constant, or does not have one number for each sample.
@@ -61,7 +61,7 @@ def counts_of(workspace: Workspace) -> list[int]:
 
 
 def ranges_by_sample(parts: TensorList, counts: Sequence[int]) -> list[range]:
-    """Return the range of each sample's parts.
+    """Return the indices of each sample's parts in the batch of parts, as ranges.
 
     Raises:
         RuntimeError: the number of parts differs from the sum of the counts.
@@ -80,19 +80,19 @@ def ranges_by_sample(parts: TensorList, counts: Sequence[int]) -> list[range]:
 def cut_regions(
     workspace: Workspace, regions: Sequence[Sequence[Region]], layout: str, fill: Sequence[float] | np.ndarray
 ) -> TensorList:
-    """Return copies of regions of the images, the operator's first input, as a batch with a sample for each.
+    """Return copies of regions of the images, which are the operator's first input, as a batch with one sample for each region.
 
     Args:
         workspace: the operator's workspace, on either device.
-        regions: each image's regions; may reach outside of it.
+        regions: the regions of each image; they may reach outside of the image.
         layout: the images' layout.
-        fill: the value outside the image: one, or one for each channel.
+        fill: the value for elements outside of the image: one for each channel, or one for all.
     """
     images = workspace.inputs[0]
     flat = [(owner, region) for owner, own in enumerate(regions) for region in own]
     shapes = [region.extents for _, region in flat]
     parts: TensorList = workspace.allocate(shapes, OutputSpec(images.dtype, layout, images.ndim()))
-    # One value for each channel, broadcast along the other dimensions.
+    # Give the values the extents of the channels along C and 1 along the other dimensions, so that they broadcast.
     values = cut_off(fill, numpy_dtype(images.dtype)).reshape([-1 if axis == "C" else 1 for axis in layout])
     if isinstance(parts, TensorListGPU):
         _cut_on_gpu(images, flat, parts, values)
@@ -120,7 +120,7 @@ def _cut_on_cpu(
 def _cut_on_gpu(
     images: TensorListGPU, flat: Sequence[tuple[int, Region]], parts: TensorListGPU, values: np.ndarray
 ) -> None:
-    """Copy all regions in one launch, after another one for those that reach outside."""
+    """Copy all regions in one launch. Before it, another launch fills the outputs of regions that reach outside of their image."""
     from penstock.kernels.cuda.launch import upload
     from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
@@ -130,7 +130,7 @@ def _cut_on_gpu(
     filled = [target for (owner, region), target in zip(flat, targets) if not region.inside(images.shapes[owner])]
     if filled:
         (colour,) = upload([values.view(targets[0].dtype)])
-        # Strides of 0 repeat the value along dimensions in which it does not differ.
+        # Strides of 0 repeat the values along the dimensions in which they have extent 1.
         strides = [int(extent > 1) for extent in values.shape]
         spread = [replace(colour, shape=target.shape) for target in filled]
         copy_grouped(spread, filled, [strides] * len(filled), lambda steps, s, t: WindowCopy(s, t, strides=steps))
@@ -138,7 +138,7 @@ def _cut_on_gpu(
 
 
 def _copy_inside(region: Region, source: Located, target: Located) -> WindowCopy:
-    """Return the copy of the part of a region that is inside the image to its position in the output."""
+    """Return the description of a copy: of the part of a region that lies inside the image, to its position in the output."""
     from penstock.kernels.cuda.window import WindowCopy
 
     inside, place = region.overlap(source.shape)
@@ -146,14 +146,14 @@ def _copy_inside(region: Region, source: Located, target: Located) -> WindowCopy
         source,
         target,
         anchor=[axis.start for axis in inside],
-        # The position of an empty part, of a region entirely outside, does not matter.
+        # If the region lies entirely outside, the copied part is empty and its position does not matter, but must not be negative.
         place=[max(axis.start, 0) for axis in place],
         extents=[axis.stop - axis.start for axis in place],
     )
 
 
 def as_bits(batch: TensorListGPU) -> list[Located]:
-    """Return views of the samples as unsigned integers of the same size, for copying without conversion."""
+    """Return views of the samples as unsigned integers of the elements' size, so that kernels copy them without conversion."""
     from penstock.kernels.cuda.launch import Located, places_of
 
     addresses, owner = places_of(batch)

@@ -1,8 +1,8 @@
-// Quadrilaterals warped to rectangles, as OpenCV does it (`cv2.warpPerspective`), operation for operation.
+// Warps quadrilaterals to rectangles with the same sequence of operations as OpenCV's `cv2.warpPerspective`.
 
 #include "homography.cuh"
 
-// Interpolates between four neighbours, two above and two below.
+// Interpolates between four neighbours: `a` and `b` above, `d` and `e` below.
 __device__ inline float fused_between(float a, float b, float d, float e, float fx, float fy) {
     float top = fmaf(b - a, fx, a), low = fmaf(e - d, fx, d);
     return fmaf(low - top, fy, top);
@@ -11,7 +11,7 @@ __device__ inline float fused_between(float a, float b, float d, float e, float 
 template <typename T> __device__ inline T stored(float value) { return converted<T>(rintf(value)); }
 template <> __device__ inline float stored<float>(float value) { return value; }
 
-// A value of the image; 0 for a negative position, which stands for a constant border.
+// Returns a value of the image; 0 for a negative position, which `within` returns for positions in a constant border.
 template <typename T, int CHANNELS>
 __device__ inline float value_at(const T *source, const Crop &c, int x, int y, int channel) {
     return x < 0 || y < 0 ? 0.0f : to_float(source[(int64(y) * c.width + x) * CHANNELS + channel]);
@@ -25,7 +25,7 @@ __global__ void cut_quadrilaterals(const int64 *__restrict__ first_blocks, const
     int64 pixel = (blockIdx.x - first_blocks[number]) * THREADS + threadIdx.x;
     if (pixel >= c.pixels) return;
     Place place = place_of(pixel, c.out_width);
-    // A crop that is turned counterclockwise has its last column first.
+    // If the crop is turned, by 90 degrees counterclockwise, its first row is the last column of the upright crop.
     int x = int(c.is_turned ? c.upright_width - 1 - place.row : place.column), y = int(c.is_turned ? place.column : place.row);
     float sx, sy;
     position<float>(c.matrix, float(x), float(y), c.upright_width / 16 * 16, sx, sy);

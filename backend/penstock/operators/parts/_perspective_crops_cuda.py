@@ -1,4 +1,4 @@
-"""Quadrilaterals cut out of images and warped to rectangles, on the GPU."""
+"""Cutting quadrilaterals out of images and warping them to rectangles, on the GPU."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, blank
 
 
 class _Crop(NamedTuple):
-    """One crop.
+    """The kernel's description of one crop.
 
     Attributes:
-        matrix: maps the centres of the upright crop's pixels to coordinates relative to the centre of its image's first pixel.
-        pixels: number of pixels of the crop.
+        matrix: maps the centres of the upright crop's pixels to coordinates relative to the centre of the image's first pixel.
+        pixels: the number of pixels of the crop.
         height, width: the image's extents.
         out_width: the crop's width.
-        upright_width: the crop's width before it is turned.
+        upright_width: the crop's width before it is turned by 90 degrees, if it is turned.
     """
 
     source: Pointer
@@ -41,15 +41,15 @@ SOURCE = KernelSource(__file__, _Crop)
 
 @dataclass
 class Crops:
-    """What to cut out, on the GPU.
+    """The crops to cut out on the GPU.
 
     Attributes:
         sources: the address of each crop's image, uint64.
-        targets: the address of each crop.
+        targets: the address of each crop, uint64.
         image_shapes: int64 of shape (crops, 3): height, width and channels of each crop's image.
         extents: int64 of shape (crops, 2): each crop's height and width before it is turned.
-        are_turned: bool.
-        matrices: float64 of shape (crops, 3, 3): from centres of a crop's pixels to those of its image.
+        are_turned: bool: whether each crop is turned by 90 degrees counterclockwise.
+        matrices: float64 of shape (crops, 3, 3): each maps coordinates of an upright crop's pixels to coordinates of the image's pixels.
         dtype: the images' type.
     """
 
@@ -63,13 +63,13 @@ class Crops:
 
 
 def cut_quadrilaterals(crops: Crops, channels: int, border: str, is_nearest: bool) -> None:
-    """Cut out all crops, of images with this many channels, in one launch.
+    """Cut out all crops in one launch.
 
     Args:
-        crops: at least one.
-        channels: 1, 3 or 4; with ``is_nearest``, 2, too.
-        border: one of ``BORDERS``.
-        is_nearest: take the nearest pixel; otherwise, interpolate linearly.
+        crops: at least one crop.
+        channels: the number of channels of all images: 1, 3 or 4, or with ``is_nearest`` also 2.
+        border: the border mode, one of ``BORDERS``.
+        is_nearest: take the nearest pixel instead of interpolating linearly.
     """
     made = blank_records(_Crop, len(crops.sources))
     made["source"], made["target"] = crops.sources, crops.targets

@@ -1,4 +1,4 @@
-"""`collect`: the parts of each sample as one sample."""
+"""`collect`: joins the parts of each sample to one sample."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @register_operator
 class Collect(Operator):
-    """Joins the parts that an operator like :func:`expand` or :func:`crop_boxes` made of each sample to one sample again.
+    """Joins the parts into which an operator like :func:`expand` or :func:`crop_boxes` split each sample to one sample again.
 
-    A sample without parts becomes an empty one, of shape (0, ...): with the other extents of the other samples' parts, or
-    0 if there are none in the batch.
+    A sample without parts becomes an empty one, of shape (0, ...). Its other extents are those of the batch's first part, or 0 if the
+    batch has no parts.
 
     >>> crops, counts = fn.crop_boxes(images, boxes)
     >>> crops = fn.collect(fn.resize(crops, size=[224, 224]), counts=counts)  # of each image, (boxes, 224, 224, 3)
@@ -108,7 +108,7 @@ def _join_on_cpu(
 
 
 def _join_on_gpu(parts: TensorListGPU, groups: Sequence[range], targets: Sequence[Located]) -> None:
-    """Copy all parts in one launch: whether stacked or joined, they lie one after the other."""
+    """Copy all parts in one launch. In a target, parts lie one after the other, whether they are stacked or concatenated."""
     from penstock.kernels.cuda.window import join
 
     located = [part.flat() for part in as_bits(parts)]
@@ -116,6 +116,6 @@ def _join_on_gpu(parts: TensorListGPU, groups: Sequence[range], targets: Sequenc
 
 
 def _default_shape(parts: TensorList, stacks: bool) -> tuple[int, ...]:
-    """Return the shape of the result of joining no parts."""
+    """Return the shape of a sample without parts."""
     first = parts.shapes[0] if len(parts) else (0,) * parts.ndim()
     return (0, *first) if stacks else (0, *first[1:])

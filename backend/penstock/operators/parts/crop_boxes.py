@@ -1,4 +1,4 @@
-"""`crop_boxes`: a sample for each box."""
+"""`crop_boxes`: cuts boxes out of images; each crop is a sample."""
 
 from __future__ import annotations
 
@@ -28,14 +28,13 @@ _NO_BOXES = np.zeros((0, 4), np.int64)
 
 @register_operator
 class CropBoxes(Operator):
-    """Cuts the boxes out of each image: each crop is a sample; those of all images are one batch.
+    """Cuts boxes out of each image. Each crop is a sample, and the crops of all images form one batch.
 
-    Returns the crops, each of its box's size, and the number of crops of each image. Edges are rounded to whole pixels,
-    halves to even, as `PIL.Image.crop` does. If a crop fails, its image
-    fails.
+    Returns the crops, each with the size of its box, and the number of crops of each image. Edges are rounded to whole pixels,
+    halves to even, as `PIL.Image.crop` does. If a crop fails in a later operator, its image fails.
 
     >>> crops, counts = fn.crop_boxes(images, boxes)
-    >>> crops = fn.resize(crops, size=[224, 224])  # as any other batch
+    >>> crops = fn.resize(crops, size=[224, 224])  # like any other batch
     """
 
     schema = Schema(
@@ -124,10 +123,11 @@ class CropBoxes(Operator):
         return crops
 
     def _edges(self, shape: tuple[int, ...], boxes: np.ndarray, layout: str) -> np.ndarray:
-        """Return left, top, right and bottom of the boxes in an image, int64 of shape (boxes, 4).
+        """Return the left, top, right and bottom edges of the boxes of an image, in pixels: int64 of shape (boxes, 4).
 
         Raises:
-            ValueError: the input has another shape than boxes, or a box is empty or reaches outside the image.
+            ValueError: ``boxes`` has another shape than (boxes, 4); or a box has an edge that is not finite, is empty, is too large, or
+                reaches outside of the image against the policy.
         """
         if boxes.ndim != 2 or boxes.shape[1] != 4:
             if boxes.size:
@@ -141,7 +141,7 @@ class CropBoxes(Operator):
             edges[:, 2:] += edges[:, :2]
         if self.args["normalized"]:
             edges *= np.tile(extents, 2)
-        # Far beyond any image, where integers would overflow.
+        # Clip edges to positions far outside of any image, as larger numbers would overflow int64.
         whole = np.rint(edges.clip(-(2.0**31), 2.0**31)).astype(np.int64)
         policy = self.args["out_of_bounds_policy"]
         cut = whole.reshape(-1, 2, 2).clip(0, extents).reshape(-1, 4) if policy == "trim_to_shape" else whole

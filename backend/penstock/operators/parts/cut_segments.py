@@ -1,4 +1,4 @@
-"""`cut_segments`: a sample for each segment of a recording."""
+"""`cut_segments`: cuts segments out of recordings; each clip is a sample."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from penstock.tensors import TensorListGPU
 
 @register_operator
 class CutSegments(Operator):
-    """Cuts the segments out of each recording: each clip is a sample; those of all recordings are one batch.
+    """Cuts segments out of each recording. Each clip is a sample, and the clips of all recordings form one batch.
 
     Returns the clips, and the number of clips of each recording. Segments may overlap, and must lie within their recording. If a clip
-    fails, its recording fails.
+    fails in a later operator, its recording fails.
 
     >>> clips, counts = fn.cut_segments(audio, fn.speech_segments(probabilities, length=audio.shape()[0]))
     >>> clips, counts = fn.cut_segments(mel_spectrograms, segments, axis=1)
@@ -56,7 +56,7 @@ class CutSegments(Operator):
                     regions[-1] = _regions(shape, own, axis % ndim)
                 except ValueError as error:
                     workspace.fail(index, error)
-        # Nothing is filled: segments lie within their recording.
+        # The fill value is not used: segments lie within their recording.
         clips = cut_regions(workspace, regions, self.input_layout(workspace), [0.0])
         workspace.outputs = [clips, mark_parts(workspace, clips, [len(own) for own in regions])]
 
@@ -65,7 +65,8 @@ def _regions(shape: tuple[int, ...], segments: np.ndarray, axis: int) -> list[Re
     """Return the regions of the segments in a recording.
 
     Raises:
-        ValueError: the input has another shape than segments, or a segment is empty or reaches outside the recording.
+        ValueError: ``segments`` has another shape than (segments, 2) or is not of integers; or a segment is empty or reaches outside of
+            the recording.
     """
     if segments.ndim != 2 or segments.shape[1] != 2:
         if segments.size:

@@ -1,4 +1,4 @@
-"""`cut_tiles`: a sample for each tile."""
+"""`cut_tiles`: cuts images into tiles; each tile is a sample."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _EDGES = ("pad", "shift", "drop")
 
 @register_operator
 class CutTiles(Operator):
-    """Cuts images into tiles of one size, row by row: each tile is a sample; those of all images are one batch.
+    """Cuts images into tiles of one size, row by row. Each tile is a sample, and the tiles of all images form one batch.
 
-    Returns the tiles, the position of each in its image (INT32: top, left), and each image's number of tiles.
+    Returns the tiles, the position of each tile in its image (INT32: top, left), and the number of tiles of each image.
 
     >>> tiles, corners, counts = fn.cut_tiles(images, tile=[512, 512], stride=[384, 384], edge="shift")
     """
@@ -67,7 +67,7 @@ class CutTiles(Operator):
         ]
         regions: dict[tuple[int, int, int], Region] = {}
         channels = [shape[layout.index("C")] for shape in images.shapes]
-        # Equal tiles of several images share one object, so that identity shows that they are equal.
+        # Tiles at the same position of several images share one Region object, so that comparing object identities suffices to group them.
         tiled = [
             [regions.setdefault((*corner, depth), self._region(corner, depth, layout)) for corner in own]
             for own, depth in zip(corners, channels)
@@ -86,7 +86,7 @@ class CutTiles(Operator):
         return [(row, column) for row in rows for column in columns]
 
     def _starts(self, extent: int, tile: int, stride: int) -> list[int]:
-        """Return the starts of the tiles along an axis."""
+        """Return the positions at which tiles start along an axis of length ``extent``."""
         if self.args["edge"] == "drop":
             return list(range(0, extent - tile + 1, stride))
         count = max(-(-(extent - tile) // stride), 0) + 1

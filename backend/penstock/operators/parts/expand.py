@@ -1,4 +1,4 @@
-"""`expand`: a sample for each slice."""
+"""`expand`: splits samples into slices; each slice is a sample."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from penstock.schema.example_data import random_arrays
 
 @register_operator
 class Expand(Operator):
-    """Makes a sample of each slice along the first dimension, such as the frames of a video; without a copy.
+    """Splits each sample along the first dimension, without a copy: each slice, such as a frame of a video, is a sample.
 
-    The slices of all samples are one batch, which operators process as any other; :func:`collect` undoes it. Returns
-    the slices, and the number of slices of each sample. If a slice fails, its sample fails.
+    The slices of all samples form one batch, which operators process like any other; :func:`collect` joins them again. Returns
+    the slices, and the number of slices of each sample. If a slice fails in a later operator, its sample fails.
 
     >>> frames, counts = fn.expand(videos)
     >>> videos = fn.collect(fn.resize(frames, size=[224, 224]), counts=counts)

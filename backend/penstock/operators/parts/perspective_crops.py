@@ -1,4 +1,4 @@
-"""`perspective_crops`: a sample for each quadrilateral."""
+"""`perspective_crops`: cuts quadrilaterals out of images; each crop is a sample."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _FLAGS: dict[DALIInterpType, str] = {
 _ORIGINS = ("corner", "center")
 _TYPES = (UINT8, INT16, UINT16, FLOAT)
 _MAX_CHANNELS = 4
-# OpenCV keeps coordinates in 16 bits.
+# The greatest height and width of images and crops: OpenCV stores coordinates in 16 bits.
 _MAX_EXTENT = 32767
 
 
@@ -51,10 +51,10 @@ class _Crop(NamedTuple):
     """A crop to make.
 
     Attributes:
-        image: the index of its image.
+        image: the index of the crop's image in the batch.
         corners: the quadrilateral's corners, float64 of shape (4, 2).
-        height, width: the extents before it is turned.
-        turned: whether it is rotated by 90 degrees.
+        height, width: the crop's extents before it is turned.
+        turned: whether the crop is turned by 90 degrees counterclockwise.
     """
 
     image: int
@@ -65,21 +65,21 @@ class _Crop(NamedTuple):
 
     @property
     def extents(self) -> tuple[int, int]:
-        """Height and width of the result."""
+        """The height and width of the crop, after it is turned."""
         return (self.width, self.height) if self.turned else (self.height, self.width)
 
 
 @register_operator
 class PerspectiveCrops(Operator):
-    """Cuts quadrilaterals out of each image and warps them to rectangles: each crop is a sample; those of all images are one batch.
+    """Cuts quadrilaterals out of each image and warps them to rectangles. Each crop is a sample; the crops of all images form one batch.
 
-    Returns the crops, and the number of crops of each image. Without a `size`, a crop is as wide as the longer of its quadrilateral's
-    upper and lower sides, and as high as the longer of the others, in whole pixels. If a crop fails, its image fails. OpenCV computes
-    them on the CPU. On a GPU, kernels compute equal results with INTERP_NN and INTERP_LINEAR, except for images of int16 and, with
-    INTERP_LINEAR, of two channels; all others are copied to the host, and crops back.
+    Returns the crops, and the number of crops of each image. Without a `size`, a crop is as wide as the longer of the quadrilateral's
+    upper and lower sides, and as high as the longer of the left and right sides, in whole pixels. If a crop fails in a later operator, its
+    image fails. OpenCV computes crops on the CPU. On a GPU, kernels compute the same results with INTERP_NN and INTERP_LINEAR, except for
+    int16 images and, with INTERP_LINEAR, images with two channels: those images are copied to the host, and their crops back.
 
     >>> crops, counts = fn.perspective_crops(images, quadrilaterals, rotate_tall=1.5)  # lines of text
-    >>> crops = fn.resize(crops, size=[48, 320], mode="not_larger")  # as any other batch
+    >>> crops = fn.resize(crops, size=[48, 320], mode="not_larger")  # like any other batch
     """
 
     schema = Schema(
@@ -169,10 +169,10 @@ class PerspectiveCrops(Operator):
         workspace.outputs = [parts, mark_parts(workspace, parts, counts)]
 
     def _has_kernel(self, images: TensorListGPU, crops: Sequence[_Crop]) -> bool:
-        """Return whether a kernel computes what OpenCV does."""
+        """Return whether a GPU kernel computes these crops with OpenCV's results."""
         channels = {images.shapes[crop.image][2] for crop in crops}
         is_nearest = self.args["interp_type"] == INTERP_NN
-        # OpenCV has other code for these: it rounds positions and weights.
+        # For these, OpenCV uses code that rounds positions and weights, which the kernel does not.
         is_rounded = images.dtype == INT16 or self.args["interp_type"] == INTERP_CUBIC
         return len(channels) == 1 and not is_rounded and (is_nearest or channels != {2})
 
@@ -184,7 +184,7 @@ class PerspectiveCrops(Operator):
         shapes: Sequence[tuple[int, ...]],
         spec: OutputSpec,
     ) -> TensorListGPU:
-        """Return the crops, which one launch makes."""
+        """Make the crops in one launch on the GPU."""
         from penstock.kernels.cuda.launch import places_of
         from penstock.operators.parts._perspective_crops_cuda import Crops, cut_quadrilaterals
 
@@ -207,7 +207,7 @@ class PerspectiveCrops(Operator):
     def _cut_on_cpu(
         self, workspace: Workspace, crops: Sequence[_Crop], shapes: Sequence[tuple[int, ...]], spec: OutputSpec
     ) -> TensorList:
-        """Return the crops, on the device of the workspace."""
+        """Make the crops with OpenCV on the CPU; return them on the device of the workspace."""
         parts = replace(workspace, device="cpu").allocate(shapes, spec)
         images, targets = _on_cpu(workspace.inputs[0]).samples, parts.samples
         workspace.parallel(
@@ -221,8 +221,8 @@ class PerspectiveCrops(Operator):
         """Return the crops of an image.
 
         Raises:
-            ValueError: there are no quadrilaterals, or one holds no pixel, is not convex, or is too large; or the image
-                is.
+            ValueError: ``given`` has another shape than (quadrilaterals, 4, 2); a quadrilateral contains no pixel, is not convex, or is too
+                large or too far away; or the image is too large or has too many channels.
         """
         if given.ndim != 3 or given.shape[1:] != (4, 2):
             if given.size:
@@ -256,7 +256,7 @@ class PerspectiveCrops(Operator):
         return _Crop(index, corners, high, wide, bool(ratio and high >= ratio * wide))
 
     def _corners(self, crops: Sequence[_Crop]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the corners of quadrilaterals and those of the upright crops, float32 of shape (crops, 4, 2), as OpenCV takes them."""
+        """Return the corners of the quadrilaterals and of the upright crops as OpenCV expects them: each float32 of shape (crops, 4, 2)."""
         wide, high = np.array([crop.width for crop in crops]), np.array([crop.height for crop in crops])
         edges = np.zeros((len(crops), 4, 2), np.float32)
         edges[:, 1:3, 0], edges[:, 2:, 1] = wide[:, None], high[:, None]
@@ -264,7 +264,7 @@ class PerspectiveCrops(Operator):
         return (np.array([crop.corners for crop in crops]) - shift).astype(np.float32), edges - shift
 
     def _inverses(self, crops: Sequence[_Crop]) -> np.ndarray:
-        """Return the matrices from the coordinates of upright crops to those of their images."""
+        """Return the matrices that map coordinates of upright crops to coordinates of their images: float64 of shape (crops, 3, 3)."""
         from penstock.kernels.cpu.opencv import opencv
 
         transform, invert = opencv().getPerspectiveTransform, opencv().invert
@@ -285,9 +285,9 @@ class PerspectiveCrops(Operator):
 
 
 def _check_quadrilaterals(corners: np.ndarray) -> None:
-    """Raise ValueError for a quadrilateral that has no finite corners near an image, or is not convex."""
+    """Raise ValueError if a quadrilateral has a corner that is not finite or far away, or is not convex."""
     _check(corners, np.isfinite(corners).all(axis=(1, 2)), "has a corner that is not a number")
-    # Far beyond any image, where OpenCV's single precision is coarser than pixels.
+    # Coordinates beyond this are far outside of any image; in single precision, which OpenCV uses, they would be too coarse.
     _check(corners, np.abs(corners).max(axis=(1, 2)) <= 1e6, "is far outside of its image")
     sides = np.roll(corners, -1, axis=1) - corners
     after = np.roll(sides, -1, axis=1)

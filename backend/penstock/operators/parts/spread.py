@@ -1,4 +1,4 @@
-"""`spread`: repeats data of a sample for each of its parts."""
+"""`spread`: repeats a sample's data for each part of the sample."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.schema import Input, Operator, Schema, Workspace, register_operato
 
 @register_operator
 class Spread(Operator):
-    """Repeats each sample for each of its parts, so that operators on the parts can take it; without a copy.
+    """Repeats each sample as often as there are parts of it, without a copy, so that it can be an argument of operators on parts.
 
     >>> crops, counts = fn.crop_boxes(images, boxes)
     >>> crops = fn.rotate(crops, angle=fn.spread(angles, counts=counts))
