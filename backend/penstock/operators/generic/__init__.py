@@ -1,1 +1,1 @@
-"""Operators on tensors of any kind: types, shapes, layouts, selection."""
+"""Operators on tensors of any kind: they change types, shapes and layouts, join tensors and select parts."""

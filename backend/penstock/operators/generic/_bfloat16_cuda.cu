@@ -1,6 +1,6 @@
 // Rounding to bfloat16.
 
-// Rounds to nearest, ties to even; NaN stays NaN, with its sign.
+// Returns the bits of the nearest bfloat16, ties to even. NaN stays NaN, with its sign.
 __device__ inline uint16 nearest_bfloat16(float value) {
     union {
         float number;

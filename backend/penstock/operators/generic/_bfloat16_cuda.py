@@ -11,24 +11,24 @@ from penstock.kernels.cuda.structs import Int64, Pointer, cuda_type, records
 
 
 class _Rounded(NamedTuple):
-    """One sample."""
+    """The kernel's description of one sample."""
 
     source: Pointer
     target: Pointer
     elements: Int64
 
 
-# Elements that a thread reads at once.
+# The number of elements that a thread reads with one access.
 _TOGETHER = 4
 SOURCE = KernelSource(__file__, _Rounded, TOGETHER=_TOGETHER)
 
 
 def round_batch(sources: Sequence[Located], targets: Sequence[Located]) -> None:
-    """Round numbers to bfloat16, by way of float32.
+    """Round numbers to float32, then to bfloat16.
 
     Args:
-        sources: the numbers, of one type.
-        targets: the bits, uint16, of the same shapes.
+        sources: the numbers, all of one type.
+        targets: arrays of the same shapes, uint16; output: the bits of the bfloat16 numbers.
     """
     entries = [_Rounded(source.address, target.address, source.size) for source, target in zip(sources, targets)]
     counts = [blocks_for(source.size, _TOGETHER * THREADS) for source in sources]

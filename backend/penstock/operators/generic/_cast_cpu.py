@@ -12,7 +12,7 @@ from penstock.kernels.cpu.options import kernel
 from penstock.kernels.cpu.parts import RUN, address_of, elements_at
 
 _NO_VALUES = np.dtype([("unused", np.int64)])
-"""The kernel's record, which is unused: the kernel depends on types only."""
+"""The type of the record that the kernel ignores: it needs no parameters, as the types are compiled into it."""
 
 
 @kernel
@@ -23,11 +23,11 @@ def _cast_run(_record: Any, source: int, target: int, count: int, like: np.gener
 
 
 def casting_stage(shapes: np.ndarray, source: np.dtype, target: np.dtype) -> StageRecords:
-    """Return the stages that convert a batch.
+    """Return the chain stages that convert the samples of a batch.
 
     Args:
         shapes: the samples' shapes, int64 of shape (samples, rank).
-        source, target: the types of elements; not float16.
+        source, target: the elements' types before and after; not float16.
     """
     if source == target:
         return StageRecords(

@@ -1,4 +1,4 @@
-"""The conversions that cast operators support."""
+"""Checks which conversions the cast operators support."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from penstock.data_types import ENUM_TYPES, FLOAT, FLOAT16, FLOAT64, DALIDataTyp
 
 
 def check_castable(source: DALIDataType, target: DALIDataType) -> None:
-    """Raise RuntimeError for a cast between an enumeration and a real number."""
+    """Raise RuntimeError if one type is an enumeration and the other a floating-point type."""
     reals = (FLOAT, FLOAT16, FLOAT64)
     if (source in ENUM_TYPES and target in reals) or (target in ENUM_TYPES and source in reals):
         raise RuntimeError(

@@ -1,4 +1,4 @@
-"""The base of operators that fill tensors: their shapes, and broadcasting of the value."""
+"""Base classes of operators that fill tensors with a value, and the broadcasting of this value."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAYOUT = Argument("layout", "layout", None, "Layout of the output.", example="HW
 
 
 def check_filled_type(dtype: DALIDataType) -> None:
-    """Raise RuntimeError unless the type is numeric or boolean."""
+    """Raise RuntimeError unless the type is a number type or BOOL."""
     if dtype in ENUM_TYPES:
         raise RuntimeError(
             f"Data type {dtype_name(dtype)} is currently not supported. Supported types are those of numbers and bool"
@@ -37,7 +37,7 @@ class ShapedFilling(Operator[State, Plan, Plans]):
     """Base class of operators whose output shape and layout come from arguments."""
 
     def shaped(self, workspace: Workspace, dtype: DALIDataType) -> OutputSpec:
-        """Return the output's type; its rank follows from the argument `shape`."""
+        """Return the output's description: type ``dtype``, the layout, and the rank that follows from the argument `shape`."""
         layout = self.args["layout"] or ""
         ndim = len(self.args["shape"] or ())
         computed = workspace.arguments.get("shape")
@@ -62,7 +62,7 @@ DTYPE_LIKE = Argument("dtype", "DALIDataType", None, "Type of the output; by def
 
 
 class FillingLike(Operator):
-    """Base class of operators that fill the shape of their input with one value, a class attribute."""
+    """Base class of operators whose output has the input's shape, filled with the class attribute ``value``."""
 
     value: ClassVar[int]
 
@@ -88,7 +88,7 @@ class FillingLike(Operator):
 
 
 def spread_shape(value: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape to which a value of one shape and ``shape`` broadcast; raise RuntimeError if they don't."""
+    """Return the shape that results from broadcasting the two shapes; raise RuntimeError if they don't broadcast."""
     try:
         return np.broadcast_shapes(value, shape)
     except ValueError:
@@ -96,7 +96,7 @@ def spread_shape(value: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, .
 
 
 def spread(value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return ``value`` broadcast to ``shape``; if the value has more elements than that, the first ones.
+    """Return ``value`` broadcast to ``shape``. If the broadcast value has more elements, return the first ones in this shape.
 
     Raises:
         RuntimeError: the shapes do not broadcast.

@@ -1,4 +1,4 @@
-"""The target shape that `reshape` and `reinterpret` take as an input."""
+"""The shape arguments and the shape input of `reshape` and `reinterpret`."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ EXAMPLES = (
 
 
 def check_one_shape(operator: Operator, has_input: bool = False) -> None:
-    """Raise RuntimeError if the shape is specified in two ways; ``has_input``: whether the second input is one."""
+    """Raise RuntimeError if the new shape is specified in several ways; ``has_input``: whether the second input specifies it."""
     if has_input + operator.given("shape") + operator.given("rel_shape") > 1:
         raise RuntimeError("Shape input, `shape` argument and `rel_shape` argument are mutually exclusive")
 
 
 def check_shapes(workspace: Workspace) -> None:
-    """Raise RuntimeError unless new shapes from the graph are vectors."""
+    """Raise RuntimeError if `shape` or `rel_shape` is computed in the graph and is a single number for each sample."""
     computed = [workspace.arguments[name] for name in ("shape", "rel_shape") if name in workspace.arguments]
     if any(len(batch) and not batch.ndim() for batch in computed):
         raise RuntimeError("The shape must be a list of extents for each sample, got single numbers")
 
 
 def extents_from_input(sample: Sample) -> list[int]:
-    """Return the shape that the second input holds."""
+    """Return the shape that the sample of the second input contains."""
     data = sample.inputs[1]
     if data.ndim != 1 or data.dtype.kind not in "iu":
         raise RuntimeError(

@@ -12,22 +12,27 @@ from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.parts import IMAGES, address_of, elements_at, record_at
 from penstock.kernels.cpu.simd import copy_joined, copy_split
 
-# Pixels copied at a time.
+# The number of pixels that are interleaved, or separated into planes, at a time.
 _LANES = 16
-# Elements in each direction that are copied at a time where neighbours in the input are not neighbours in the output.
+# The height and width of the tiles that are copied if adjacent elements of the input are not adjacent in the output.
 _TILE = 16
 _NO_VALUES = np.dtype([("unused", np.int64)])
-"""The kernel's record, which is unused: the kernel depends on the image only."""
+"""The type of the record that the kernel ignores: all its parameters are in the image's record."""
 MIN_RANK = 3
 """The smallest number of dimensions that the kernel supports."""
 
 
 @kernel
 def _transpose(_record: np.ndarray, images: np.ndarray, like: np.generic) -> None:
-    """Copy an image, whose dimensions have another order in the output; ``like``: an unsigned integer of its elements' size."""
+    """Copy an image of three dimensions to an output whose dimensions are permuted.
+
+    Args:
+        images: the record of the image, with addresses, extents, and strides of input and output.
+        like: any unsigned integer of the elements' size.
+    """
     image = record_at(images)
     size = np.int64(elements_at(0, 0, like).itemsize)
-    # The dimensions along which elements lie side by side in the input and in the output, and the remaining one.
+    # The dimension along which elements are adjacent in the input, that in the output, and below, the remaining dimension.
     inward, outward = 2, 2
     for axis in range(3):
         if image.source_strides[axis] == size and image.extents[axis] > 1:
@@ -62,7 +67,7 @@ def _transpose(_record: np.ndarray, images: np.ndarray, like: np.generic) -> Non
 
 @inner
 def _copy_pixels(image: np.record, axis: int, like: np.generic) -> None:
-    """Copy pixels, whose elements are adjacent along ``axis`` in both input and output, in square tiles."""
+    """Copy an image in square tiles of pixels; a pixel's elements are adjacent, along ``axis``, in both input and output."""
     inner_axis, outer_axis = (axis + 1) % 3, (axis + 2) % 3
     if image.target_strides[inner_axis] > image.target_strides[outer_axis]:
         inner_axis, outer_axis = outer_axis, inner_axis
@@ -93,7 +98,9 @@ def _copy_pixels(image: np.record, axis: int, like: np.generic) -> None:
 def _split(
     source: int, target: int, rows: int, columns: int, source_row: int, target_row: int, plane: int, like: np.generic
 ) -> None:
-    """Copy pixels of three elements to planes ``plane`` bytes apart; ``columns``: at least ``_LANES``."""
+    """Copy pixels of three adjacent elements to three planes, whose starts are ``plane`` bytes apart. ``columns`` must be at least
+    ``_LANES``.
+    """
     size = np.int64(elements_at(0, 0, like).itemsize)
     stride = plane // size
     for _ in range(rows):
@@ -112,7 +119,9 @@ def _split(
 def _join(
     source: int, target: int, rows: int, columns: int, source_row: int, target_row: int, plane: int, like: np.generic
 ) -> None:
-    """Copy planes ``plane`` bytes apart to pixels of three elements; ``columns``: at least ``_LANES``."""
+    """Copy three planes, whose starts are ``plane`` bytes apart, to pixels of three adjacent elements. ``columns`` must be at least
+    ``_LANES``.
+    """
     size = np.int64(elements_at(0, 0, like).itemsize)
     stride = plane // size
     for _ in range(rows):
@@ -144,7 +153,9 @@ def _copy_in_tiles(image: np.record, inward: int, outward: int, rest: int, like:
 
 @functools.lru_cache(maxsize=64)
 def _alike(permutation: tuple[int, ...], element_bytes: int) -> tuple[np.ndarray, int]:
-    """Return an array with the record of samples of one type, without their shapes, and the kernel's address."""
+    """Return what samples with the same permutation and element size share: an array with one record, to be copied for each sample
+    and completed with its shape, and the kernel's address.
+    """
     record, rank = np.zeros(1, STORE), len(permutation)
     record["placement"]["channel_axis"], record["placement"]["element_bytes"] = -1, element_bytes
     record["permutation"][:, :rank] = permutation
@@ -153,12 +164,12 @@ def _alike(permutation: tuple[int, ...], element_bytes: int) -> tuple[np.ndarray
 
 
 def transposing_stage(shapes: np.ndarray, permutation: Sequence[int], element_bytes: int) -> StageRecords:
-    """Return the stages that transpose a batch.
+    """Return the chain stages that transpose the samples of a batch.
 
     Args:
-        shapes: the inputs' shapes, int64 of shape (samples, rank), of at least ``MIN_RANK`` dimensions.
-        permutation: for each output dimension, the input dimension.
-        element_bytes: the bytes of an element: 1, 2, 4 or 8.
+        shapes: the samples' shapes, int64 of shape (samples, rank); the rank must be at least ``MIN_RANK``.
+        permutation: for each output dimension, the number of the input dimension.
+        element_bytes: the number of bytes of an element: 1, 2, 4 or 8.
     """
     axes = tuple(permutation)
     if axes == tuple(range(len(axes))):
@@ -173,7 +184,7 @@ def transposing_stage(shapes: np.ndarray, permutation: Sequence[int], element_by
 
 
 def transpose(source: np.ndarray, permutation: Sequence[int], target: np.ndarray) -> None:
-    """Set ``target[...] = source.transpose(permutation)``, both of one type; fastest if both are contiguous."""
+    """Set ``target[...] = source.transpose(permutation)``. Both arrays must have the same type; fastest if both are contiguous."""
     if source.ndim < MIN_RANK or not source.size:
         np.copyto(target, source.transpose(permutation))
         return

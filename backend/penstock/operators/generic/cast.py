@@ -24,10 +24,10 @@ from penstock.schema.pointwise import PointwiseOperator
 
 @register_operator
 class Cast(PointwiseOperator[None, None, NoPlans]):
-    """The same values in another type: integers are rounded half away from zero and saturate.
+    """Converts values to another type. For integer types, values are rounded half away from zero and saturate.
 
-    To BFLOAT16, values are first rounded to FLOAT, then to the nearest BFLOAT16, ties to even. It is a type of outputs: operators can
-    only move such data, not compute with it. In numpy, which lacks the type, results are their bits as uint16
+    For BFLOAT16, values are first rounded to FLOAT, then to the nearest BFLOAT16, ties to even. BFLOAT16 is for outputs: operators can
+    only move such data, not compute with it. As numpy lacks the type, arrays hold the bits as uint16
     (`np.asarray(output).view(ml_dtypes.bfloat16)`).
 
     >>> image = fn.cast(image, dtype=types.BFLOAT16)

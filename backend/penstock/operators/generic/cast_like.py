@@ -9,7 +9,7 @@ from penstock.schema.example_data import fixed_arrays
 
 @register_operator
 class CastLike(Operator):
-    """The first input's values in the second's type: integers are rounded half away from zero and saturate."""
+    """Converts the first input to the type of the second. For integer types, values are rounded half away from zero and saturate."""
 
     schema = Schema(
         name="CastLike",

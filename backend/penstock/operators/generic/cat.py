@@ -54,7 +54,7 @@ class Cat(Operator[int, None, NoPlans]):
 
     def describe(self, workspace: Workspace[int, None, NoPlans]) -> list[OutputSpec]:
         dtype, rank = common_type(workspace.inputs), common_rank(workspace.inputs)
-        # Layouts are not compared: the first input's is used.
+        # The output gets the first input's layout, even if other inputs have different ones.
         layout = workspace.inputs[0].layout()
         name = self.args["axis_name"]
         if name is not None:

@@ -15,7 +15,7 @@ from penstock.tensors import TensorCPU, TensorList, TensorListCPU, TensorListGPU
 
 @register_operator
 class Constant(Operator):
-    """A tensor known when the pipeline is built; all samples share its memory."""
+    """Returns a tensor that is known when the pipeline is built; all samples share its memory."""
 
     schema = Schema(
         name="Constant",
@@ -79,13 +79,13 @@ class Constant(Operator):
 
 
 def _single(values: object) -> np.ndarray:
-    """Return values in single precision; those out of range become infinite."""
+    """Return values in single precision; values beyond its range become infinite."""
     with np.errstate(over="ignore"):
         return np.array(values, np.float32)
 
 
 def _as_type(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return values in another type: rounded half away from zero and clamped for integer types."""
+    """Return values in another type; for integer types, they are rounded half away from zero and clamped."""
     if dtype.kind == "b":
         return values != 0
     if dtype.kind == "f":

@@ -20,7 +20,7 @@ _MAX_PLAIN_BYTES = 1 << 20
 
 @register_operator
 class Copy(Operator):
-    """A copy of each sample, on the device where the operator runs."""
+    """Copies each sample to the operator's device."""
 
     schema = Schema(
         name="Copy",
@@ -53,7 +53,7 @@ def _copy_on_cpu(workspace: Workspace, source: TensorList, output: TensorListCPU
 
     if not len(source):
         return
-    # Describing a few small samples takes longer than copying them.
+    # For little data, preparing the descriptors for `copy_samples` takes longer than copying sample by sample.
     is_small = output.elements.nbytes <= _MAX_PLAIN_BYTES
     if is_small or not copy_samples(workspace, source, output):
         for target, sample in zip(output.samples, source.samples):
@@ -70,7 +70,9 @@ def _copy_on_gpu(samples: Sequence[DeviceArray], targets: Sequence[DeviceArray])
 
 
 def _copy_from_another(samples: Sequence[DeviceArray], targets: Sequence[DeviceArray]) -> None:
-    """Copy data from another GPU, whose memory a kernel may not be able to read, in the order of both current streams."""
+    """Copy data from another GPU, whose memory kernels on this GPU may be unable to read. The copy waits for earlier work on the current
+    streams of both GPUs, and later work on both waits for the copy.
+    """
     cuda = require_cupy().cuda
     here, there = targets[0].device, samples[0].device
     current = cuda.get_current_stream()

@@ -12,7 +12,7 @@ from penstock.schema import Argument, Input, Operator, Schema, Workspace, regist
 
 @register_operator
 class DumpImage(Operator):
-    """Writes each image to ``<index in the batch>-<suffix>-0.ppm`` in the current folder, and passes it on.
+    """Writes each image to ``<index in the batch>-<suffix>-0.ppm`` in the current folder, and returns it unchanged.
 
     Each batch overwrites the files of the previous one.
     """
@@ -47,7 +47,7 @@ class DumpImage(Operator):
 
 
 def _portable_map(image: np.ndarray) -> str:
-    """Return the image as text in Netpbm's format."""
+    """Return the image as the text of a Netpbm file."""
     height, width, channels = image.shape
     kind = {1: "P2", 3: "P3"}.get(channels)
     if kind is None:

@@ -57,7 +57,7 @@ class ExpandDims(Operator):
         if not self.args["axes"]:
             return layout
         if self.given("new_axis_names") and not names and layout:
-            # An unnamed new dimension truncates the layout at its position.
+            # As new dimensions have no names, the layout ends before the first of them.
             return layout[: min(self.args["axes"])]
         if not names or (ndim and not layout):
             return ""

@@ -14,7 +14,7 @@ from penstock.schema.operator import Shape
 
 @register_operator
 class Full(ShapedFilling):
-    """A tensor for each sample, filled with a value or a broadcast tensor.
+    """Returns a tensor for each sample, filled with a number or with a tensor that is broadcast to the shape.
 
     >>> fn.full(fn.random.uniform(), shape=[2, 3])
     """

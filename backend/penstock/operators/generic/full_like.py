@@ -11,7 +11,7 @@ from penstock.schema.example_data import fixed_arrays
 
 @register_operator
 class FullLike(Operator):
-    """The second input broadcast to the shape, layout and type of the first."""
+    """Returns the second input, broadcast to the shape of the first and with its layout and type."""
 
     schema = Schema(
         name="FullLike",

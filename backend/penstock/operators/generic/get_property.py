@@ -11,7 +11,7 @@ from penstock.tensors import TensorListCPU, TensorListGPU
 
 @register_operator
 class GetProperty(Operator):
-    """A property of each sample, as a 1-D tensor of UINT8 characters: ``layout``, or ``source_info`` (a file's name)."""
+    """Returns a property of each sample as a 1-D tensor of UINT8 characters: ``layout``, or ``source_info`` (a file's name)."""
 
     schema = Schema(
         name="GetProperty",

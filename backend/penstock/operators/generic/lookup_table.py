@@ -51,7 +51,7 @@ class LookupTable(Operator[np.ndarray]):
             raise RuntimeError(f"`keys` size should match `values` size, got {len(keys)} and {len(values)}")
         if keys and not 0 <= min(keys) <= max(keys) <= _LARGEST_KEY:
             raise RuntimeError(f"`keys` should be in the range [0, {_LARGEST_KEY}], got {min(keys)} to {max(keys)}")
-        # The last entry is the default for elements that are not a key.
+        # Entries that are no key have the default value. The last entry is for elements outside of the table.
         table = np.full(max(keys, default=-1) + 2, self.args["default_value"], np.float32)
         for key, value in zip(keys, values):
             table[key] = value

@@ -24,10 +24,10 @@ from penstock.schema.example_data import Example, random_arrays
 
 @register_operator
 class OneHot(Operator[int]):
-    """A new dimension of ``num_classes`` entries: ``on_value`` at the class's position, ``off_value`` elsewhere.
+    """Adds a dimension of ``num_classes`` entries: ``on_value`` at the index of the class, ``off_value`` elsewhere.
 
-    Samples of a single element count as scalars and become vectors, unless ``axis`` is set. A class out of range
-    becomes ``off_value`` throughout.
+    Samples of a single element count as scalars and become vectors, unless ``axis`` is set. For a class out of range, all entries are
+    ``off_value``.
     """
 
     schema = Schema(
@@ -62,11 +62,13 @@ class OneHot(Operator[int]):
         if self.args["dtype"] in (BOOL, FLOAT16, *ENUM_TYPES):
             raise RuntimeError(f"Unsupported output type: {dtype_name(self.args['dtype'])}")
         self._on, self._off = self._truncated("on_value"), self._truncated("off_value")
-        # Values are copied as opaque integers, so types of the same size share a kernel.
+        # The kernel copies both values as unsigned integers, so that types of the same size share a kernel.
         self._bits = [value.view(f"u{value.itemsize}") for value in (self._on, self._off)]
 
     def _truncated(self, name: str) -> Any:
-        """Return the value in the output's type, converted as C does: through int32 or int64, whose upper bits are dropped."""
+        """Return the value of an argument in the output's type. For integer types it is truncated to int32 or int64, whose upper bits
+        are then dropped, as C does.
+        """
         kind = numpy_dtype(self.args["dtype"])
         value = self.args[name]
         if kind.kind == "f":
@@ -135,5 +137,5 @@ class OneHot(Operator[int]):
 
 
 def _numbers(classes: np.ndarray) -> np.ndarray:
-    """Return class numbers as int32 or floating point, contiguous."""
+    """Return class numbers as a contiguous array, in their own type if that is a floating-point type, otherwise as int32."""
     return np.ascontiguousarray(classes, None if classes.dtype.kind == "f" else np.int32)

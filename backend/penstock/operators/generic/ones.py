@@ -10,7 +10,7 @@ from penstock.schema.example_data import Example
 
 @register_operator
 class Ones(ShapedFilling):
-    """A tensor of ones for each sample.
+    """Returns a tensor of ones for each sample.
 
     >>> fn.ones(shape=[2, 3], dtype=types.FLOAT)
     """

@@ -8,7 +8,7 @@ from penstock.schema import Equivalent, Schema, register_operator
 
 @register_operator
 class OnesLike(FillingLike):
-    """A tensor of ones for each sample, with the shape, layout and (by default) type of the input."""
+    """Returns a tensor of ones for each sample, with the shape, layout and (by default) type of the input."""
 
     schema = Schema(
         name="OnesLike",

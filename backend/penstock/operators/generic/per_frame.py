@@ -8,7 +8,7 @@ from penstock.schema.example_data import random_arrays
 
 @register_operator
 class PerFrame(Operator):
-    """Names the first dimension F, so that an argument takes one value per frame."""
+    """Names the first dimension F, so that a tensor passed as an argument has one value for each frame."""
 
     schema = Schema(
         name="PerFrame",

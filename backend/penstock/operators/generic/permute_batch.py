@@ -7,7 +7,7 @@ from penstock.schema import Argument, Input, Operator, Schema, Workspace, regist
 
 @register_operator
 class PermuteBatch(Operator):
-    """Output sample i is input sample ``indices[i]``; without a copy.
+    """Returns the samples in another order, without a copy: output sample i is input sample ``indices[i]``.
 
     >>> others = fn.permute_batch(images, indices=fn.batch_permutation())
     """
@@ -38,7 +38,7 @@ class PermuteBatch(Operator):
     def run(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
         count = len(batch)
-        # In a branch without samples, constant indices have nothing to refer to.
+        # A conditional branch may get no samples; constant indices then are ignored instead of refused.
         indices = self._indices(workspace) if count else []
         if len(indices) != count:
             raise RuntimeError(f"{len(indices)} indices were given for a batch of {count} samples")

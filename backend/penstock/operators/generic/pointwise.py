@@ -16,15 +16,16 @@ from penstock.schema.pointwise import PointwiseOperator
 from penstock.tensors import TensorList
 
 _PIECE = 3 << 16
-"""Elements (in whole pixels) per block. Smaller blocks fit the caches better but take more calls."""
+"""Elements per block; a multiple of 3, so that pixels of three channels are not split. Smaller blocks fit the caches better but take
+more calls."""
 
 _MIN_ELEMENTS_PER_BLOCK = 1 << 14
-"""Blocks pay off if at least one sample of the batch has this many elements."""
+"""The chain is computed in blocks only if at least one sample of the batch has this many elements: otherwise that is slower."""
 
 
 @register_operator
 class Pointwise(FusedOperator):
-    """Passes each block of a sample through the whole chain; each operator rounds as it does alone."""
+    """Passes each block of a sample through all operators of the chain. Each operator rounds its results as it does without the chain."""
 
     schema = Schema(name="_fused__Pointwise", devices=("cpu",), fuses=(), fused_by="fuse_pointwise", hidden=True)
 
@@ -54,7 +55,7 @@ class Pointwise(FusedOperator):
         source = np.ascontiguousarray(samples[0].inputs[0]).reshape(-1)
         target = output.reshape(-1)
         types = [numpy_dtype(sample.workspace.inputs[0].dtype) for sample in samples[1:]]
-        # At least once: an operator may reject its constants whatever the data.
+        # Compute an empty sample, too: an operator may reject its constants whatever the data.
         for start in range(0, max(len(source), 1), _PIECE):
             piece = slice(start, start + _PIECE)
             between = [self._buffer(index % 2, min(_PIECE, len(source) - start), t) for index, t in enumerate(types)]
@@ -73,7 +74,7 @@ class Pointwise(FusedOperator):
             raise
 
     def _buffer(self, which: int, size: int, dtype: np.dtype) -> np.ndarray:
-        """Return one of this thread's two scratch buffers, which alternate between operators."""
+        """Return ``size`` elements of one of this thread's two scratch buffers, which operators use by turns as input and output."""
         if not hasattr(self._local, "buffers"):
             self._local.buffers = np.empty((2, _PIECE * 8), np.uint8)
         buffer: np.ndarray = self._local.buffers[which]

@@ -1,4 +1,4 @@
-"""`reinterpret`: reads the same bytes as another type."""
+"""`reinterpret`: interprets the same bytes as another type."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from penstock.tensors import TensorList
 
 @register_operator
 class Reinterpret(Operator):
-    """Reads the same bytes as another type and shape, without a copy."""
+    """Interprets the same bytes as another type and shape, without a copy."""
 
     schema = Schema(
         name="Reinterpret",
@@ -68,7 +68,7 @@ class Reinterpret(Operator):
         workspace.outputs = [output]
 
     def _view(self, workspace: Workspace, index: int, kind: np.dtype) -> np.ndarray | None:
-        """Return the sample in its new type; None if it failed."""
+        """Return a view of the sample in its new type ``kind`` and new shape; None if the sample has failed."""
         if index in workspace.failures:
             return None
         try:
@@ -81,7 +81,7 @@ class Reinterpret(Operator):
         shape, size_in, size_out = data.shape, data.dtype.itemsize, kind.itemsize
         wanted, relative = self._wanted(sample), sample.given("rel_shape")
         if wanted is None and sample["src_dims"] is not None:
-            # Dimensions are reordered first, then the last one is reinterpreted.
+            # `src_dims` reorders the dimensions before the last one is reinterpreted.
             shape = reshaped(shape, None, False, sample["src_dims"])
         if wanted is not None:
             whole = data.nbytes % size_out == 0
@@ -100,7 +100,7 @@ class Reinterpret(Operator):
 
     @staticmethod
     def _nothing(batch: TensorList, dtype: DALIDataType, ndim: int) -> np.ndarray:
-        """Return the placeholder for a sample that failed."""
+        """Return an empty array of the output's type and rank, for a sample that failed."""
         empty: np.ndarray = batch.emptied(range(len(batch))).samples[0].view(numpy_dtype(dtype))
         return empty.reshape((0,) * max(ndim, 1))
 

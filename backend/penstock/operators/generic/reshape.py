@@ -1,4 +1,4 @@
-"""`reshape`: the same elements with other extents."""
+"""`reshape`: changes the shape, but not the elements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.schema import Equivalent, Operator, Sample, Schema, Workspace, reg
 
 @register_operator
 class Reshape(Operator):
-    """The same elements with another shape or layout, without a copy."""
+    """Returns the same elements with another shape or layout, without a copy."""
 
     schema = Schema(
         name="Reshape",
@@ -85,7 +85,7 @@ class Reshape(Operator):
         return self.given("src_dims") and not self.given("rel_shape") and not self.given("shape")
 
     def _shape(self, workspace: Workspace, index: int) -> tuple[int, ...]:
-        """Return the new shape; an empty one for samples that fail."""
+        """Return a sample's new shape. If there is none, record the failure and return ``()``."""
         shape = workspace.inputs[0].shapes[index]
         if index in workspace.failures:
             return ()
@@ -102,5 +102,5 @@ class Reshape(Operator):
             return ()
 
     def volume(self, shape: tuple[int, ...], workspace: Workspace) -> float | None:
-        """Return the number of elements of the output; None: the input's."""
+        """Return the number of elements that the output must have; None: as many as the input, of shape ``shape``."""
         return None

@@ -1,4 +1,4 @@
-"""`shapes`: the extents of each sample."""
+"""`shapes`: the shape of each sample."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TYPES = (INT32, UINT32, INT64, UINT64, FLOAT, FLOAT64)
 
 @register_operator
 class Shapes(Operator):
-    """The extents of each sample, as a 1-D tensor."""
+    """Returns the shape of each sample, as a 1-D tensor."""
 
     schema = Schema(
         name="Shapes",

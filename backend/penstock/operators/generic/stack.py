@@ -52,7 +52,7 @@ class Stack(Operator[int, None, NoPlans]):
 
     def describe(self, workspace: Workspace[int, None, NoPlans]) -> list[OutputSpec]:
         dtype, rank = common_type(workspace.inputs), common_rank(workspace.inputs)
-        # Layouts are not compared: the first input's is used.
+        # The output's layout follows from the first input's, even if other inputs have different ones.
         layout = workspace.inputs[0].layout()
         if not -rank <= self.args["axis"] <= rank:
             raise RuntimeError(
@@ -97,7 +97,7 @@ class Stack(Operator[int, None, NoPlans]):
         from penstock.kernels.cuda.window import join
 
         samples, axis = workspace.live, workspace.state
-        # Stacking is concatenation along a new dimension of extent 1.
+        # Stack by inserting a dimension of extent 1 into each part and concatenating along it.
         inputs = [
             [part.reshape(*part.shape[:axis], 1, *part.shape[axis:]) for part in locate_all(batch, samples)]
             for batch in workspace.inputs

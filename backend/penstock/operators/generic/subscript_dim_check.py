@@ -1,4 +1,4 @@
-"""`_subscript_dim_check`: indexing with full ranges only."""
+"""`_subscript_dim_check`: the result of indexing with full ranges only, such as ``node[:, :]``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from penstock.schema import Alias, Argument, Input, Operator, Schema, Workspace,
 
 @register_operator
 class SubscriptDimCheck(Operator):
-    """Passes data through after checking that it has the number of dimensions that were indexed."""
+    """Returns its input unchanged, after checking that it has at least as many dimensions as there were subscripts."""
 
     schema = Schema(
         name="_SubscriptDimCheck",

@@ -1,4 +1,4 @@
-"""`_tensor_subscript`: indexing and slicing of nodes."""
+"""`_tensor_subscript`: the result of indexing or slicing a node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.tensors import TensorListCPU, TensorListGPU
 from penstock.tensors.batch import stacked
 
 _MAX_SUBSCRIPTS = 32
-# Larger batches are sliced one by one, to views where that is possible.
+# Batches with more elements are sliced sample by sample, which can return views instead of copies.
 _MAX_ELEMENTS_TOGETHER = 1 << 13
 
 
@@ -37,7 +37,7 @@ def _subscript_arguments() -> tuple[Argument, ...]:
 
 @register_operator
 class TensorSubscript(Operator):
-    """Slices of each sample; views if they are contiguous."""
+    """Slices each sample; contiguous slices are returned as views, without a copy."""
 
     schema = Schema(
         name="_TensorSubscript",
@@ -99,7 +99,9 @@ class TensorSubscript(Operator):
         workspace.outputs = [output]
 
     def _slice_together(self, workspace: Workspace, layout: str, rank: int) -> bool:
-        """Slice a small batch of samples of one shape at once, if all indices are constant; return whether that was possible."""
+        """Slice the whole batch as one array if it is small, its samples have equal shapes, and all indices are constant. Return whether
+        that was possible.
+        """
         batch = workspace.inputs[0]
         if workspace.device != "cpu" or workspace.arguments or workspace.failures or not len(batch):
             return False
@@ -110,7 +112,7 @@ class TensorSubscript(Operator):
         try:
             index = self._index(shape, Sample(self, workspace, 0))
         except (IndexError, RuntimeError, TypeError):
-            # Slicing one by one reports the error for each sample.
+            # Slicing sample by sample, which follows, reports the error for each sample.
             return False
         part = np.ascontiguousarray(whole[(slice(None), *index)])
         output = TensorListCPU.of_elements(part.reshape(-1), [part.shape[1:]] * count, layout, rank, batch.dtype)
@@ -146,7 +148,7 @@ class TensorSubscript(Operator):
 
     @staticmethod
     def _value(sample: Sample, name: str) -> int:
-        """Return an index of any integer type."""
+        """Return an index from an argument, which may be a constant or a scalar of any integer type."""
         computed = sample.tensor_argument(name)
         if computed is None:
             return int(sample[name])
@@ -158,7 +160,7 @@ class TensorSubscript(Operator):
 
 
 def _copied_on_cpu(parts: Sequence[np.ndarray], workspace: Workspace) -> Sequence[np.ndarray]:
-    """Return contiguous copies of slices, made by all threads."""
+    """Return contiguous copies of slices; the pipeline's threads share the copying."""
     if not parts:
         return []
     copies = TensorListCPU.allocate(
@@ -171,7 +173,7 @@ def _copied_on_cpu(parts: Sequence[np.ndarray], workspace: Workspace) -> Sequenc
 
 
 def _copied_on_gpu(parts: Sequence[Any], workspace: Workspace) -> Sequence[Any]:
-    """Return contiguous copies of slices, made in one launch."""
+    """Return contiguous copies of slices, made with one kernel launch."""
     from penstock.kernels.cuda.window import copy_views
 
     if not parts:

@@ -64,7 +64,7 @@ class Transpose(ChainOperator[None, None, NoPlans]):
             raise RuntimeError("Providing an empty output layout is not supported: leave `output_layout` out")
 
     def permutation(self, ndim: int) -> list[int]:
-        """Return the input dimension of each output dimension."""
+        """Return the number of the input dimension for each output dimension of data with ``ndim`` dimensions."""
         perm = self.args["perm"]
         if perm is None:
             return list(range(ndim))[::-1]
@@ -120,7 +120,7 @@ class Transpose(ChainOperator[None, None, NoPlans]):
 
 @dataclass(frozen=True)
 class Transposed(Store):
-    """How one sample is transposed."""
+    """The last step of a chain of one sample: stores its result with permuted dimensions."""
 
     permutation: tuple[int, ...]
     shape: Shape

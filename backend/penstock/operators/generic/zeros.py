@@ -10,7 +10,7 @@ from penstock.schema.example_data import Example
 
 @register_operator
 class Zeros(ShapedFilling):
-    """A tensor of zeros for each sample.
+    """Returns a tensor of zeros for each sample.
 
     >>> fn.zeros(shape=[2, 3], dtype=types.FLOAT)
     """

@@ -8,7 +8,7 @@ from penstock.schema import Equivalent, Schema, register_operator
 
 @register_operator
 class ZerosLike(FillingLike):
-    """A tensor of zeros for each sample, with the shape, layout and (by default) type of the input."""
+    """Returns a tensor of zeros for each sample, with the shape, layout and (by default) type of the input."""
 
     schema = Schema(
         name="ZerosLike",
