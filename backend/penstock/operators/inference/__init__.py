@@ -1,1 +1,1 @@
-"""Networks in pipelines: files that this process runs, and other models of the same server."""
+"""Operators that run networks: from files, in this process, or other models of the same server."""

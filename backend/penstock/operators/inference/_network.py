@@ -1,4 +1,4 @@
-"""The base of operators that run a network: samples become its batches, and its results samples again."""
+"""Base class of operators that run a network: it joins samples to the network's batches, and splits results into samples."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ ARGUMENTS = (
 
 
 def count_outputs(arguments: dict[str, Any]) -> int:
-    """Return the number of outputs for these arguments."""
+    """Return the number of the operator's outputs for these arguments."""
     return len(arguments.get("output_names") or [None])
 
 
 class NetworkOperator(Operator):
-    """Base class: runs samples of equal shapes together through the network that :meth:`network` returns."""
+    """Base class of operators that run samples through the network that :meth:`network` returns, samples of equal shapes together."""
 
     def setup(self) -> None:
         if self.args["max_batch_size"] < 1:
@@ -51,14 +51,15 @@ class NetworkOperator(Operator):
             )
 
     def network(self) -> Network:
-        """Return the network that the next batch goes through."""
+        """Return the network to run the next batch with."""
         raise NotImplementedError(f"{type(self).__name__} must say what it runs")
 
     def tensors(self, network: Network, num_inputs: int) -> tuple[list[NetworkTensor], list[NetworkTensor]]:
-        """Return the network's inputs, in the order of the operator's, and the outputs that are returned.
+        """Return the network's inputs, in the order of the operator's inputs, and the network's outputs that the operator returns.
 
         Raises:
-            ValueError: the network lacks a tensor that the arguments name, or its number of inputs is not the operator's.
+            ValueError: the network has no tensor with a name in the arguments, or another number of inputs than the operator; or it has
+                several outputs, and the arguments do not name those to return.
         """
         inputs = _named(network.title, "input", network.inputs, self.args["input_names"])
         if num_inputs != len(inputs) or len(inputs) != len(network.inputs):
@@ -100,7 +101,7 @@ class NetworkOperator(Operator):
     def _groups(
         self, workspace: Workspace, network: Network, inputs: Sequence[NetworkTensor], outputs: Sequence[NetworkTensor]
     ) -> Iterator[_Group]:
-        """Yield groups of samples that run together; samples that do not fit the network fail."""
+        """Yield groups of samples that run together. Samples that do not fit the network's inputs fail, and are in no group."""
         groups: dict[tuple[tuple[int, ...], ...], list[int]] = {}
         stacked: dict[tuple[tuple[int, ...], ...], bool] = {}
         for index in range(workspace.batch_size):
@@ -129,9 +130,10 @@ class NetworkOperator(Operator):
         group: _Group,
         results: dict[int, list[Any]],
     ) -> None:
-        """Run some samples together, or one by one if that fails, so that only those at fault fail.
+        """Run a group of samples and add the outputs to ``results``, by the index of the sample.
 
-        This also works for networks whose results do not have one row per sample.
+        If the group fails, run its samples one by one, so that only the samples at fault fail. This also gives results from networks whose
+        outputs do not have one row per sample.
         """
         arrays = {tensor.name: group.joined(batch) for tensor, batch in zip(inputs, workspace.inputs)}
         try:
@@ -139,7 +141,7 @@ class NetworkOperator(Operator):
             if group.stacked:
                 _check_rows(network.title, outputs, found, len(group.indices))
         except Exception as error:
-            # Do not retry samples one by one: each would time out again, or was cancelled.
+            # After a timeout or a cancellation, do not retry samples one by one: each would end in the same way.
             if len(group.indices) == 1 or isinstance(error, (TimeoutError, CancelledError)):
                 for index in group.indices:
                     workspace.fail(index, error)
@@ -148,7 +150,7 @@ class NetworkOperator(Operator):
                 self._run_group(workspace, network, inputs, outputs, _Group([index], True), results)
             return
         for row, index in enumerate(group.indices):
-            # A slice, because an index would turn a sample without dimensions into a number.
+            # `_sample` slices rows, because indexing would turn a sample without dimensions into a number.
             results[index] = [_sample(own, row) if group.stacked else own for own in found]
 
 
@@ -160,13 +162,19 @@ def _sample(found: Any, row: int) -> Any:
 
 @dataclass(frozen=True)
 class _Group:
-    """Samples that run together: stacked along a new first dimension, or a single one that has all of the network's dimensions."""
+    """Samples that run together.
+
+    Attributes:
+        indices: the samples' indices in the batch.
+        stacked: whether samples are stacked along a new first dimension; otherwise there is one sample, which already has all of the
+            network's dimensions.
+    """
 
     indices: Sequence[int]
     stacked: bool
 
     def joined(self, batch: Any) -> Any:
-        """Return the samples of a batch as one contiguous array; without a copy where they lie one after the other."""
+        """Return the group's samples of a batch as one contiguous array, without a copy if they are adjacent in memory."""
         if self.stacked and len(self.indices) == len(batch) and batch.elements is not None:
             return batch.stacked()
         samples = [batch.samples[index] for index in self.indices]
@@ -177,7 +185,7 @@ class _Group:
 
 
 def _is_stacked(title: str, inputs: Sequence[NetworkTensor], shapes: Sequence[tuple[int, ...]]) -> bool:
-    """Return whether samples of these shapes lack the first dimension of the network's inputs, which then is the batch.
+    """Return whether samples of these shapes lack the first dimension of the network's inputs, so that they have to be stacked along it.
 
     Raises:
         ValueError: the samples do not fit the network.
@@ -212,7 +220,11 @@ def _check_rows(title: str, outputs: Sequence[NetworkTensor], found: Sequence[An
 
 
 def _named(title: str, kind: str, tensors: Sequence[NetworkTensor], names: Sequence[str] | None) -> list[NetworkTensor]:
-    """Return the tensors with these names, in their order; all if there are no names."""
+    """Return the tensors with these names, in the order of the names; all tensors if ``names`` is None.
+
+    Raises:
+        ValueError: there is no tensor with one of the names.
+    """
     known = {tensor.name: tensor for tensor in tensors}
     for name in names or ():
         if name not in known:
@@ -225,7 +237,7 @@ def _listed(tensors: Sequence[NetworkTensor]) -> str:
 
 
 def _batch(workspace: Workspace, output: NetworkTensor, layout: str, arrays: Mapping[int, Any]) -> Any:
-    """Return a copy of the arrays as one batch, in which failed samples are empty."""
+    """Copy arrays, which are given by the index of the sample, to one batch; samples without an array are empty."""
     ndim = next((array.ndim for array in arrays.values()), max(len(output.dims) - 1, 0))
     check_layout(layout, ndim)
     shapes = [arrays[index].shape if index in arrays else (0,) * ndim for index in range(workspace.batch_size)]

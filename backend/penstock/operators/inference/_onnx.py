@@ -32,7 +32,7 @@ from penstock.storage.paths import is_remote
 from penstock.tensors.cuda import require_cupy
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
-# Keyed by ONNX Runtime's names of element types.
+# The types by ONNX Runtime's names of them.
 _TYPES: dict[str, DALIDataType] = {
     "bool": BOOL,
     "float": FLOAT,
@@ -49,20 +49,20 @@ _TYPES: dict[str, DALIDataType] = {
 }
 _SUFFIXES = (".onnx", ".ort")
 _ERRORS_ONLY = 3
-# The first version that is known to read external weights only from the network's folder, with links resolved.
+# The first version of ONNX Runtime that is known to resolve links and to read external weights from the network's folder only.
 _CONFINING_VERSION = (1, 31)
 _opening = threading.Lock()
 _open: weakref.WeakValueDictionary[tuple[object, ...], OnnxNetwork] = weakref.WeakValueDictionary()
 
 
 class OnnxNetwork:
-    """A network that is loaded; any number of threads may run it.
+    """A network that ONNX Runtime has loaded. Any number of threads may call :meth:`run` at the same time.
 
     Args:
         path: the file's path.
         providers: ONNX Runtime's execution providers, the preferred one first.
-        num_threads: number of threads that share an operation.
-        device_id: the GPU, or None.
+        num_threads: the number of threads that share the work of an operation.
+        device_id: the number of the GPU; None: arrays are in host memory.
     """
 
     max_batch_size = math.inf
@@ -74,9 +74,9 @@ class OnnxNetwork:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = num_threads, 1
         options.log_severity_level = _ERRORS_ONLY
-        # ONNX Runtime would keep a memory plan for every input shape ever seen.
+        # Disabled because ONNX Runtime would store a memory plan for every input shape that it ever gets.
         options.enable_mem_pattern = False
-        # Threads that spin while they wait would take the cores from preprocessing.
+        # Disabled because threads that spin while they wait would take cores from preprocessing.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         settings = [{} if name == CPU or device_id is None else {"device_id": str(device_id)} for name in providers]
         self._session = onnxruntime.InferenceSession(
@@ -110,7 +110,7 @@ class OnnxNetwork:
         for name in wanted:
             binding.bind_output(name, device, number)
         if device == "cuda":
-            # The network runs on a separate stream.
+            # The network runs on another stream, so the inputs must be complete.
             require_cupy("networks on the GPU").cuda.get_current_stream().synchronize()
         self._session.run_with_iobinding(binding)
         values = binding.get_outputs()
@@ -118,7 +118,7 @@ class OnnxNetwork:
             return [value.numpy() for value in values]
         binding.synchronize_outputs()
         cupy = require_cupy("networks on the GPU")
-        # ONNX Runtime's version of DLPack has no type for booleans.
+        # Views, because ONNX Runtime's version of DLPack has no type for booleans and passes them as bytes.
         kinds = {tensor.name: numpy_dtype(tensor.dtype) for tensor in self.outputs}
         return [cupy.from_dlpack(value).view(kinds[name]) for name, value in zip(wanted, values)]
 
@@ -126,14 +126,14 @@ class OnnxNetwork:
 def open_network(
     path: str, files: Files, providers: Sequence[str] | None, num_threads: int, device_id: int | None
 ) -> OnnxNetwork:
-    """Return a network, loaded unless one that was opened in the same way is still in use.
+    """Return a network. It is loaded unless the same version of the file, opened with the same arguments, is still in use.
 
     Args:
         path: the file's path.
         files: the accessible files.
-        providers: the user's choice, the preferred one first; None: by the device.
-        num_threads: number of threads that share an operation.
-        device_id: the GPU, or None.
+        providers: the execution providers that the user chose, the preferred one first; None: the device's usual one.
+        num_threads: the number of threads that share the work of an operation.
+        device_id: the number of the GPU; None: arrays are in host memory.
 
     Raises:
         RuntimeError: ONNX Runtime is missing, or has no such provider.

@@ -1,4 +1,4 @@
-"""`model`: a network of a file."""
+"""`model`: runs a network from a file."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from penstock.schema.networks import Network
 class Model(NetworkOperator):
     """Runs samples through a network in an ONNX file, with ONNX Runtime.
 
-    The network's first dimension is the batch, which samples do not have: samples of equal shapes run together, in whatever order
-    they are, and a ragged batch takes one run for each shape. Samples that have all of the network's dimensions run one by one. The
-    outputs have a sample for each input sample. How a network rounds may depend on how many samples run together.
+    The network's first dimension is the batch, which samples do not have: all samples of equal shapes run together, and a batch with
+    different shapes takes one run for each shape. Samples that have all of the network's dimensions run one by one. The
+    outputs have one sample for each input sample. How a network rounds may depend on how many samples run together.
 
-    A sample that does not fit the network fails alone. The network's names and the number of its inputs are checked when the pipeline
-    is built; types, with the first batch. The network uses as many threads as the pipeline, and pipelines with equal numbers of threads
-    that run the same file share one copy of it in memory. In a saved pipeline that a server loads, a relative `path` starts from the
-    folder of the pipeline's file. External weights must be in the network's folder.
+    A sample that does not fit the network's inputs fails alone. The names of the network's inputs and outputs, and the number of inputs,
+    are checked when the pipeline is built; types are checked with each batch. The network uses as many threads as the pipeline. Pipelines
+    that run the same file with equal numbers of threads share one copy of the network in memory. In a saved pipeline that a server loads,
+    a relative `path` starts from the folder of the pipeline's file. External weights must be in the network's folder.
 
     >>> text = fn.model(pages, path="detector.onnx")
     >>> boxes, scores = fn.model(images, path="yolo.onnx", output_names=["boxes", "scores"])

@@ -1,4 +1,4 @@
-"""`triton_model`: another model of the server that runs the pipeline."""
+"""`triton_model`: runs another model of the server that runs the pipeline."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from penstock.schema import Argument, Schema, register_operator
 from penstock.schema.networks import Network
 
 FindModel = Callable[[str, int, float], Network]
-"""Finds a model of the server from its name, its version (-1: the newest) and the seconds that a call may take (0:
-any).
+"""A function that finds a model of the server. Its arguments: the model's name, its version (-1: the newest), and the greatest number of
+seconds that a call may take (0: no limit).
 """
 _find_model: FindModel | None = None
 
 
 def serve_models(find: FindModel | None) -> None:
-    """Set the function that finds models of the server in this process; None: there is no server."""
+    """Set the function that finds models of the server that runs in this process; None: there is no server."""
     global _find_model
     _find_model = find
 
 
 @register_operator
 class TritonModel(NetworkOperator):
-    """Runs samples through another model of the same Triton server, which is called in its process: without HTTP, gRPC or a copy of
+    """Runs samples through another model of the same Triton server. The call is made in Triton's process: without HTTP, gRPC or a copy of
     the inputs.
 
-    A model whose `max_batch_size` is not 0 takes samples without the dimension of the batch: those of equal shapes go together, up
-    to its `max_batch_size` and this operator's. Other models get a request for each sample. The model's queue, instances, statistics and
-    cache are used as for any request. Types are checked with each batch. Strings are UINT8: where the model's dims are [1], the
-    bytes of the string; otherwise a row of bytes for each string, padded with zeros. A sample that fails in the other model fails
-    alone.
+    If the model's `max_batch_size` is not 0, samples lack the batch dimension: samples of equal shapes form one request, with at most as
+    many samples as the `max_batch_size` of the model and of this operator allow. Other models get a request for each sample. The model's
+    queue, instances, statistics and cache are used as for any request. Types are checked with each batch. Strings are UINT8: the bytes of
+    the string where the model's dims are [1], and otherwise a row of bytes for each string, padded with zeros. A sample that fails in the
+    other model fails alone.
 
-    The other model may be loaded later: it must be ready when a request arrives. A model cannot call itself, and models
-    must not call each other in a circle, as each would wait for the other. Saved pipelines call only models that the
-    server allows (`penstock serve --allow-model`). It requires a server whose models run in Triton's process, the
+    The other model may be loaded later than this one, but must be ready when a request arrives. A model cannot call itself, and models
+    must not call each other in a circle, as each would wait for the other. Saved pipelines can call only models that the
+    server allows (`penstock serve --allow-model`). The operator requires a server whose models run in Triton's process, the
     default of `penstock serve`.
 
     >>> boxes = fn.triton_model(images, model="detector")
