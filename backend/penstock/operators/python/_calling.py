@@ -1,4 +1,4 @@
-"""The base of operators that call the user's functions."""
+"""The base class of operators that call the user's functions."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def python_schema(name: str, batch_processing: bool, *further: Argument) -> Sche
 
     Args:
         name: the operator's name.
-        batch_processing: the default of that argument.
-        further: arguments in addition to those that all of these operators have.
+        batch_processing: the default of the operator's argument `batch_processing`.
+        further: the operator's arguments in addition to those that all operators that call functions have.
     """
     return Schema(
         name=name,
@@ -52,12 +52,14 @@ def python_schema(name: str, batch_processing: bool, *further: Argument) -> Sche
 
 
 def _count_outputs(arguments: dict[str, Any]) -> int:
-    """Return the number of output nodes; a function without outputs has a hidden one, which keeps the operator in the graph."""
+    """Return the number of output nodes. A function without outputs gets a hidden one, so that the graph retains the operator."""
     return max(1, arguments.get("num_outputs", 1))
 
 
 def check_function(function: _Function | None) -> _Function:
-    """Return the operator's function; raise RuntimeError if a saved pipeline lacks it, as DALI's do, which hold an address."""
+    """Return the operator's function; raise RuntimeError if there is none, as in pipelines that DALI saved: these contain an address of
+    the function only.
+    """
     if function is None:
         raise RuntimeError(
             "There is no function to call: only the readable format names functions, by their import path"
@@ -66,13 +68,13 @@ def check_function(function: _Function | None) -> _Function:
 
 
 class PythonOperator(Operator):
-    """Calls a function with samples as arrays of some library, and copies the results.
+    """Base class of operators that call a function with samples as arrays of some library, and copy the results.
 
-    Subclasses convert samples to the function's arguments (:meth:`given_value`), and its results to arrays
+    Subclasses convert samples to the function's arguments (:meth:`given_value`), and the function's results to arrays
     (:meth:`taken_value`).
     """
 
-    # If the function of a single output returns a tuple, the first element is used.
+    # Whether the first element is used if the function returns a tuple, but the operator has a single output.
     takes_first = True
     is_cheap_on_host = False
     lends_inputs = True
@@ -89,15 +91,15 @@ class PythonOperator(Operator):
         self._function = check_function(payload)
 
     def given_value(self, sample: object) -> object:
-        """Return the function's argument for a sample (a numpy array, or a CuPy array on the GPU)."""
+        """Return the argument to pass to the function for a sample, which is a numpy array, or on the GPU a CuPy array."""
         return sample
 
     def taken_value(self, result: object) -> Any:
-        """Return the array of the function's result; raise TypeError if the result is not an array."""
+        """Convert one of the function's results to an array; raise TypeError if it is not an array of the library."""
         raise NotImplementedError
 
     def call(self, *values: object) -> Any:
-        """Call the function."""
+        """Call the function; subclasses override this to select a device or stream around the call."""
         assert self._function is not None
         return self._function(*values)
 
@@ -165,7 +167,7 @@ class PythonOperator(Operator):
         return result
 
     def _batch(self, workspace: Workspace, number: int, arrays: dict[int, Any]) -> object:
-        """Copy the arrays to one batch, since the function may reuse its memory. Failed samples are empty."""
+        """Copy the arrays of output ``number`` to one batch, since the function may reuse their memory. Failed samples are empty."""
         layouts = self.args["output_layouts"] or ()
         layout = layouts[number] if number < len(layouts) else ""
         if not arrays:
@@ -197,5 +199,5 @@ def _name(value: object) -> str:
 
 
 def synchronize_stream() -> None:
-    """Wait for the pipeline's GPU work, before a function that does not know its stream."""
+    """Wait for the work on the current stream, before calling a function that uses another stream."""
     require_cupy().cuda.get_current_stream().synchronize()

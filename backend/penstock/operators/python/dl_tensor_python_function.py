@@ -1,4 +1,4 @@
-"""`dl_tensor_python_function`: a function of DLPack capsules."""
+"""`dl_tensor_python_function`: calls a function with DLPack capsules."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from penstock.tensors.dlpack import from_dlpack, to_capsule
 
 @register_operator
 class DLTensorPythonFunction(PythonOperator):
-    """Calls a Python function with DLPack capsules; it returns capsules or objects with ``__dlpack__``.
+    """Calls a Python function with DLPack capsules. It must return capsules or objects with ``__dlpack__``.
 
-    The function must not modify its inputs. Its results are copied.
+    The function must not modify its arguments. Its results are copied.
     """
 
     schema = python_schema(

@@ -1,4 +1,4 @@
-"""`jax_function`: a function of JAX arrays that hold whole batches."""
+"""`jax_function`: calls a function with JAX arrays that hold whole batches."""
 
 from __future__ import annotations
 

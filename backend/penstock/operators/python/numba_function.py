@@ -1,4 +1,4 @@
-"""`numba_function`: a function compiled by Numba."""
+"""`numba_function`: calls a function compiled by Numba."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from penstock.tensors.cuda import require_cupy
 
 
 class NumbaCallbacks(NamedTuple):
-    """The compiled functions.
+    """The user's functions.
 
     Attributes:
         run: fills the outputs.
-        setup: returns the outputs' shapes; None: they are the inputs'.
+        setup: fills the outputs' shapes; None: each output has the shape of the input with the same number.
     """
 
     run: Callable[..., Any]
@@ -29,9 +29,9 @@ class NumbaCallbacks(NamedTuple):
 
 @register_operator
 class NumbaFunction(Operator):
-    """Calls a function compiled by Numba: ``run_fn(out0, ..., in0, ...)`` fills arrays.
+    """Calls a function compiled by Numba: ``run_fn(out0, ..., in0, ...)`` fills the output arrays.
 
-    Without ``setup_fn``, each output has the shape of the input at the same position.
+    Without ``setup_fn``, each output has the shape of the input with the same number.
     """
 
     schema = Schema(
@@ -86,7 +86,7 @@ class NumbaFunction(Operator):
         return [OutputSpec(dtype, "", ndim) for dtype, ndim in zip(self.args["out_types"], self.args["outs_ndim"])]
 
     def _shapes(self, workspace: Workspace) -> Sequence[Sequence[object]]:
-        """Return the shapes of each output's samples."""
+        """Return, for each output, the shapes of its samples."""
         ranks = self.args["outs_ndim"]
         if self._setup_function is None:
             for index, (batch, ndim) in enumerate(zip(workspace.inputs, ranks)):
@@ -130,7 +130,7 @@ class NumbaFunction(Operator):
         from numba import cuda
 
         cupy = require_cupy()
-        # Numba keeps track of a current device itself.
+        # Numba has a current device of its own, which must be CuPy's.
         with cuda.gpus[cupy.cuda.Device().id]:
             stream = cuda.external_stream(cupy.cuda.get_current_stream().ptr)
             launch = self._function[tuple(self.args["blocks"]), tuple(self.args["threads_per_block"]), stream]
@@ -139,17 +139,18 @@ class NumbaFunction(Operator):
 
 
 def compiled(function: object, arguments: dict[str, Any], device: str) -> Any:
-    """Return the function compiled for the declared types.
+    """Return the function, compiled for the types and ranks that the operator's arguments declare.
 
     Raises:
-        numba.core.errors.NumbaError: it does not compile.
+        numba.core.errors.NumbaError: the function does not compile.
     """
     types = (*arguments["out_types"], *arguments["in_types"])
     ranks = (*arguments["outs_ndim"], *arguments["ins_ndim"])
     return _compiled(getattr(function, "py_func", function), types, ranks, arguments["batch_processing"], device)
 
 
-# Cached: it is compiled at the call, where errors should show, and needed again when the pipeline is built.
+# Cached because a function is compiled when `fn.numba_function` is called, so that errors show there, and again when the pipeline is
+# built.
 @functools.lru_cache(maxsize=64)
 def _compiled(function: Any, types: tuple[Any, ...], ranks: tuple[int, ...], batches: bool, device: str) -> object:
     import numba

@@ -1,4 +1,4 @@
-"""`python_function`: a function of numpy arrays, or of CuPy arrays on the GPU."""
+"""`python_function`: calls a function with numpy arrays or, on the GPU, CuPy arrays."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from penstock.tensors.cuda import require_cupy
 
 @register_operator
 class PythonFunction(PythonOperator):
-    """Calls a Python function with numpy arrays, or on the GPU with CuPy arrays on the pipeline's stream.
+    """Calls a Python function with numpy arrays or, on the GPU, with CuPy arrays; the pipeline's stream is CuPy's current one.
 
-    The function must not modify its inputs. Its results are copied.
+    The function must not modify its arguments. Its results are copied.
     """
 
     schema = python_schema("PythonFunction", False)

@@ -1,4 +1,4 @@
-"""`torch_python_function`: a function of PyTorch tensors."""
+"""`torch_python_function`: calls a function with PyTorch tensors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from penstock.tensors.dlpack import from_dlpack, to_capsule
 
 @register_operator
 class TorchPythonFunction(PythonOperator):
-    """Calls a Python function with PyTorch tensors, on the GPU on the pipeline's stream.
+    """Calls a Python function with PyTorch tensors; on the GPU, the pipeline's stream is PyTorch's current one.
 
-    The function must not modify its inputs. Its results are copied.
+    The function must not modify its arguments. Its results are copied.
     """
 
     schema = python_schema("TorchPythonFunction", True)
