@@ -1,1 +1,1 @@
-"""Random operators."""
+"""Operators that return random numbers, add noise, or crop at random."""

@@ -15,18 +15,18 @@ from penstock.schema.random_operator import RandomOperator
 _AXES, _ENDS, _EXTENTS = "xyz", "XYZ", "WHD"
 _NOT_GIVEN = np.zeros((1, 0), np.int64)
 MAX_DRAWS_WITHOUT_LIMIT = 10_000_000
-"""Windows drawn for a sample before the search without ``total_num_attempts`` fails, after about a second."""
+"""Without ``total_num_attempts``, the search for a window fails after this many windows, which takes about a second."""
 
 
 @dataclass(frozen=True)
 class BoxWindow:
-    """A crop window and the boxes in it.
+    """A crop window and the boxes that remain in it.
 
     Attributes:
-        anchor: its start in x, y, z order, as returned.
-        shape: its extents, as returned.
-        boxes: the remaining boxes, as starts and ends in fractions of the window.
-        indices: the remaining boxes' indices.
+        anchor: the window's start in x, y, z order, float32: in fractions of the image, or in pixels with `crop_shape`.
+        shape: the window's extents, in the same order and unit.
+        boxes: the remaining boxes: starts, then ends, in fractions of the window.
+        indices: the indices of the remaining boxes among the sample's boxes.
     """
 
     anchor: np.ndarray
@@ -40,9 +40,9 @@ class BoxWindows(PlanColumns[BoxWindow]):
     """The windows of many samples.
 
     Attributes:
-        anchors, shapes: float32 of shape (samples, axes).
-        counts: number of remaining boxes of each sample.
-        boxes, indices: see :class:`BoxWindow`; those of all samples, one after the other.
+        anchors, shapes: the start and the extents of each window, float32 of shape (samples, axes).
+        counts: the number of remaining boxes of each sample.
+        boxes, indices: the remaining boxes of all samples, one after the other; see :class:`BoxWindow`.
     """
 
     anchors: np.ndarray
@@ -61,11 +61,11 @@ class BoxWindows(PlanColumns[BoxWindow]):
 
 
 class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
-    """The base of operators that draw windows until one overlaps the boxes enough."""
+    """Base class of operators that draw windows until one overlaps the boxes enough."""
 
-    # Whether the first acceptable window drawn for a threshold is used, or the last.
+    # Whether to use the first acceptable window that is drawn for a threshold, instead of the last one.
     first_counts: ClassVar[bool] = False
-    # Whether boxes that reach beyond the image are refused.
+    # Whether to refuse boxes that reach outside of the image.
     refuses_outside: ClassVar[bool] = True
 
     def setup(self) -> None:
@@ -111,7 +111,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
 
     @property
     def _is_limited(self) -> bool:
-        """Whether a number of windows is set after which the best one is used."""
+        """Whether `total_num_attempts` limits the number of windows, after which the best one is used."""
         return bool(self.args["total_num_attempts"] > 0)
 
     # -- coordinates -------------------------------------------------------------------------------------------
@@ -126,21 +126,21 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
         return layout
 
     def _read(self, boxes: np.ndarray) -> np.ndarray:
-        """Return boxes as starts, then ends, in x, y, z order."""
+        """Convert boxes from the user's format to starts, then ends, in x, y, z order."""
         ndim = boxes.shape[1] // 2
         layout = self._layout(ndim)
         others = _ENDS if "X" in layout else _EXTENTS
         read = boxes.take([layout.index(axis) for axis in _AXES[:ndim] + others[:ndim]], axis=1)
         if others is _EXTENTS:
             read[:, ndim:] += read[:, :ndim]
-        # NaN is no coordinate, either.
+        # Written so that NaN is refused, too.
         if self.refuses_outside and read.size and not (read.min() >= 0 and read.max() <= 1):
             outside = read[~((read >= 0) & (read <= 1)).all(axis=1)][0]
             raise RuntimeError(f"The box {outside.tolist()} is out of bounds: coordinates are from 0 to 1")
         return read
 
     def written(self, boxes: np.ndarray) -> np.ndarray:
-        """Return boxes in the user's format."""
+        """Convert boxes from starts, then ends, in x, y, z order, to the user's format."""
         ndim = boxes.shape[1] // 2
         layout = self._layout(ndim)
         if layout == _AXES[:ndim] + _ENDS[:ndim]:
@@ -150,7 +150,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
         return np.stack([named[letter] for letter in layout], axis=1)
 
     def columns_of(self, ndim: int) -> list[int]:
-        """Return the columns of x, y (and z) in `crop_shape` and `input_shape`."""
+        """Return the positions of the extents along x, y (and z) in `crop_shape` and `input_shape`."""
         layout = self.args["shape_layout"] or _EXTENTS[:ndim]
         if sorted(layout) != sorted(_EXTENTS[:ndim]):
             raise RuntimeError(f"`shape_layout` should be an order of {_EXTENTS[:ndim]}, got '{layout}'")
@@ -166,14 +166,14 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
         crops: np.ndarray = _NOT_GIVEN,
         sizes: np.ndarray = _NOT_GIVEN,
     ) -> BoxWindows:
-        """Return the windows of some samples.
+        """Search for a window for each of some samples.
 
         Args:
             workspace: the batch's workspace.
             indices: the indices of the samples.
-            tables: their boxes, unchanged.
-            crops, sizes: the extents of windows and images in x, y, z order, int64 with a row for each sample, or one
-                for all; without columns if they are absent.
+            tables: the samples' boxes, in the user's format.
+            crops, sizes: the extents of windows and images in pixels, in x, y, z order: int64 with a row for each sample, or one
+                row for all; without columns if they are not set.
         """
         from penstock.operators.random._box_search import search_all
 
@@ -207,7 +207,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
         return BoxWindows(anchors, shapes, counts, inside[:found], kept[:found])
 
     def _ratios(self, ndim: int) -> np.ndarray:
-        """Return the ranges of the aspect ratios for all pairs of axes."""
+        """Return the range of the aspect ratio for each pair of axes."""
         ranges, pairs = self._ranges, ndim * (ndim - 1) // 2
         if len(ranges) not in (1, pairs):
             raise RuntimeError(f"`aspect_ratio` has {len(ranges)} ranges, expected 1 or {pairs}")

@@ -1,4 +1,4 @@
-"""The search for a window that overlaps boxes enough, without the GIL."""
+"""The search for a window that overlaps boxes enough, compiled so that it runs without the GIL."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Rules(NamedTuple):
     """The conditions for a window.
 
     Attributes:
-        thresholds: the overlaps of which each round draws one; float32.
-        whole: whether the whole image is one more outcome of that draw.
-        attempts: windows drawn for one threshold.
-        most: the largest number of windows drawn in all; -1: no limit.
-        first: whether the first suitable window of a round is used, or the last.
-        union: whether overlap is intersection over union, or over the box.
-        every: whether every box must overlap enough, or one.
-        prune: a box is retained if at least this fraction of it is inside the window; negative: if its centre is.
-        scaling: least and largest extent, in fractions of the image; float32.
+        thresholds: the thresholds of the overlap, of which each round draws one; float32.
+        whole: whether a round may also draw the whole image instead of a threshold.
+        attempts: the number of windows that a round draws.
+        most: the largest number of windows of all rounds; -1: no limit.
+        first: use the first suitable window of a round instead of the last.
+        union: divide the intersection by the union of box and window, instead of by the box.
+        every: require that every box overlaps enough, instead of one box.
+        prune: a box remains if at least this fraction of it is inside the window; negative: if its centre is.
+        scaling: the smallest and the largest extent, in fractions of the image; float32.
     """
 
     thresholds: np.ndarray
@@ -60,22 +60,23 @@ def search_all(
     tries: np.ndarray,
     best: np.ndarray,
 ) -> int:
-    """Search for a window for each sample; return the total number of boxes inside them.
+    """Search for a window for each sample; return the number of boxes that remain in all samples.
 
     Args:
         boxes: the boxes of all samples, float32 of shape (n, 2 * ndim): starts, then ends, in fractions of the image.
-        firsts: the row of each sample's first box, and at last n.
+        firsts: the row of each sample's first box, followed by n.
         rules: the conditions for a window.
-        ratios: ranges of the aspect ratios of all pairs of axes, float32 of shape (pairs, 2).
-        crops: the windows' extents in pixels, a row for each sample or one for all; without columns to draw them.
-        sizes: the images' extents in pixels, as ``crops``; may be without columns if ``crops`` is.
+        ratios: the range of the aspect ratio for each pair of axes, float32 of shape (pairs, 2).
+        crops: the windows' extents in pixels, a row for each sample or one for all; without columns: draw the extents.
+        sizes: the images' extents in pixels, in rows like ``crops``; may be without columns if ``crops`` is.
         key, streams, start: the random streams.
         windows: float32 of shape (samples, 2 * ndim), zeros; output: starts, then ends, in fractions of the image.
-        inside: like the boxes; output: the remaining boxes, clipped to their window, in fractions of it.
-        indices: int32 of n; output: indices of the remaining boxes among those of their sample.
-        counts: output: the number of boxes of each sample that remain.
-        tries: output: 0 if a window meets the conditions; else the number of windows drawn; the best of them is used.
-        best: output: that window's overlap.
+        inside: of the type and shape of ``boxes``; output: the remaining boxes, clipped to their window, in fractions of the window.
+        indices: int32 of shape (n,); output: the indices of the remaining boxes among the boxes of their sample.
+        counts: output: the number of remaining boxes of each sample.
+        tries: output: for each sample, 0 if its window meets the conditions; otherwise the number of windows drawn, of which the best is
+            returned.
+        best: output: the overlap of each returned window.
     """
     found = 0
     chosen = np.empty(len(boxes), np.bool_)
@@ -109,17 +110,17 @@ def search(
     window: np.ndarray,
     kept: np.ndarray,
 ) -> tuple[bool, int, np.float32]:
-    """Draw windows until one overlaps the boxes enough; return whether one did, how many were drawn, and the last overlap.
+    """Draw windows until one overlaps the boxes enough; return whether one does, how many were drawn, and the window's overlap.
 
     Args:
         boxes: float32 of shape (n, 2 * ndim): starts, then ends, in fractions of the image.
         rules: the conditions for the window.
-        ratios: ranges of the aspect ratios of all pairs of axes, float32 of shape (pairs, 2).
-        crop: the window's extents in pixels; empty to draw them.
+        ratios: the range of the aspect ratio for each pair of axes, float32 of shape (pairs, 2).
+        crop: the window's extents in pixels; empty: draw the extents.
         size: the image's extents in pixels; may be empty if ``crop`` is.
         key, stream, start: the random stream.
-        window: float32 of 2 * ndim, zeros; output: the window, or the best one if none overlaps enough.
-        kept: bool of n, False; output: which boxes lie in it.
+        window: float32 of shape (2 * ndim,), zeros; output: the window, or the best one if none overlaps enough.
+        kept: bool of shape (n,), False; output: which boxes remain in the window.
     """
     n, tries = start, 0
     best = np.float32(-1)
@@ -158,7 +159,7 @@ def search(
 def draw_place(
     crop: np.ndarray, size: np.ndarray, key: Key, stream: np.uint64, n: np.uint64, window: np.ndarray
 ) -> np.uint64:
-    """Draw a window of fixed extents at a random position; return the random stream's position after the draws."""
+    """Fill ``window`` with one of fixed extents, ``crop``, at a random position; return the random stream's position after the draws."""
     ndim = len(crop)
     for axis in range(ndim):
         room = size[axis] - crop[axis]
@@ -179,7 +180,9 @@ def draw_window(
     n: np.uint64,
     window: np.ndarray,
 ) -> tuple[bool, np.uint64]:
-    """Draw a window of random extents and position; return whether its aspect ratios fit, and the stream's position."""
+    """Fill ``window`` with one of random extents and position; return whether its aspect ratios are in their ranges, and the random
+    stream's position after the draws.
+    """
     ndim = len(window) // 2
     low, range_ = scaling[0], scaling[1] - scaling[0]
     for axis in range(ndim):
@@ -197,9 +200,8 @@ def draw_window(
 
 @inner
 def adjust(window: np.ndarray, ratios: np.ndarray, size: np.ndarray) -> bool:
-    """Enforce fixed aspect ratios on the extents, the window's second half; return whether all ratios are in range.
-
-    The first half serves as scratch.
+    """Adjust the extents, the second half of ``window``, to aspect ratios whose range is a single number. Return whether the other ratios
+    are in their ranges. The first half of ``window`` is overwritten.
     """
     ndim = len(window) // 2
     largest = _NONE
@@ -229,7 +231,7 @@ def adjust(window: np.ndarray, ratios: np.ndarray, size: np.ndarray) -> bool:
 
 @inner
 def shared_with(boxes: np.ndarray, i: int, window: np.ndarray) -> np.float32:
-    """Return the area (volume) of box ``i`` that lies in the window."""
+    """Return the area (or volume) of the part of box ``i`` that lies in the window."""
     ndim = boxes.shape[1] // 2
     shared = np.float32(1)
     for axis in range(ndim):
@@ -239,7 +241,7 @@ def shared_with(boxes: np.ndarray, i: int, window: np.ndarray) -> np.float32:
 
 @kernel
 def volume(boxes: np.ndarray, i: int) -> np.float32:
-    """Return the area (volume) of box ``i``."""
+    """Return the area (or volume) of box ``i``."""
     ndim = boxes.shape[1] // 2
     whole = np.float32(1)
     for axis in range(ndim):
@@ -249,14 +251,14 @@ def volume(boxes: np.ndarray, i: int) -> np.float32:
 
 @inner
 def share_inside(boxes: np.ndarray, i: int, window: np.ndarray) -> np.float32:
-    """Return the fraction of box ``i`` that lies in the window; 0 of an empty one."""
+    """Return the fraction of box ``i`` that lies in the window; 0 for an empty box."""
     whole = volume(boxes, i)
     return shared_with(boxes, i, window) / whole if whole > 0 else _NONE
 
 
 @inner
 def overlap_with(boxes: np.ndarray, window: np.ndarray, union: bool, every: bool) -> np.float32:
-    """Return the overlap of the window with the boxes: the smallest, or the largest if one box is enough; 1 without boxes."""
+    """Return the overlap of the window with the boxes: the smallest one with ``every``, otherwise the largest one; 1 without boxes."""
     if len(boxes) == 0:
         return np.float32(1)
     smallest, largest = np.float32(np.inf), np.float32(-np.inf)
@@ -276,7 +278,7 @@ def overlap_with(boxes: np.ndarray, window: np.ndarray, union: bool, every: bool
 
 @kernel
 def keep(boxes: np.ndarray, window: np.ndarray, prune: np.float32, kept: np.ndarray) -> int:
-    """Record in ``kept`` which boxes are retained; return their number."""
+    """Record in ``kept`` which boxes remain in the window; return how many remain."""
     ndim, count = len(window) // 2, 0
     for i in range(len(boxes)):
         if prune >= 0:
@@ -293,7 +295,7 @@ def keep(boxes: np.ndarray, window: np.ndarray, prune: np.float32, kept: np.ndar
 
 @kernel
 def place(box: np.ndarray, window: np.ndarray, out: np.ndarray) -> None:
-    """Fill ``out`` with a box clipped to the window, in fractions of it: starts, then ends."""
+    """Fill ``out`` with a box clipped to the window, in fractions of the window: starts, then ends."""
     ndim = len(window) // 2
     for axis in range(ndim):
         anchor, end = window[axis], window[ndim + axis]

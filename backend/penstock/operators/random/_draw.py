@@ -1,4 +1,4 @@
-"""The base of operators that fill a tensor with random numbers: its shape and type."""
+"""The base class of operators that fill tensors with random numbers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check_dtype(dtype: DALIDataType, supported: tuple[DALIDataType, ...]) -> Non
 
 
 def output_shape(sample: Sample, shape_like: int) -> tuple[int, ...]:
-    """Return the shape to fill: that of the input ``shape_like``, the argument's, or a scalar's."""
+    """Return the shape to fill: the shape of input number ``shape_like`` if there is one, or the argument `shape`, or a scalar's."""
     if len(sample.shapes) > shape_like:
         if sample.given("shape"):
             raise RuntimeError('Providing argument "shape" is incompatible with providing a shape-like input')
@@ -55,7 +55,7 @@ def output_shape(sample: Sample, shape_like: int) -> tuple[int, ...]:
     return shape
 
 
-# Samples of at most this size are filled by one call for the batch; larger ones by several threads.
+# Batches whose samples have at most this many elements are filled by one call; larger samples are shared by threads.
 SMALL_DRAW = 1024
 
 
@@ -63,9 +63,10 @@ _STATE = {"_random_state"}
 
 
 class Draw(RandomOperator[Sample | None]):
-    """Fills a tensor with numbers of some distribution, the same on CPU and GPU up to rounding.
+    """Base class of operators that fill tensors with numbers of some distribution. CPU and GPU draw the same numbers, up to rounding.
 
-    The workspace's state is the first sample if all samples have the same shape and arguments, and are drawn in one call.
+    The workspace's state is the first sample if one call draws the numbers of all samples, which then have the same shape and arguments;
+    otherwise None.
     """
 
     default_dtype: ClassVar[DALIDataType] = DALIDataType.FLOAT
@@ -78,14 +79,14 @@ class Draw(RandomOperator[Sample | None]):
         """Draw the numbers of several samples with the same arguments.
 
         Args:
-            sample: any of them.
-            out: the samples' numbers in rows, contiguous and of the output's type.
+            sample: any of the samples.
+            out: an array with a row for each sample, contiguous and of the output's type; output.
             streams: the samples' random streams.
         """
         raise NotImplementedError
 
     def distribution(self, sample: Sample, dtype: np.dtype) -> tuple[str, dict[str, Any]]:
-        """Return the distribution's name in the GPU kernels, and its parameters for a sample (``philox.Drawing``)."""
+        """Return the distribution's name in the GPU kernels, and the sample's parameters: further arguments of ``philox.Drawing``."""
         raise NotImplementedError
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
@@ -101,7 +102,7 @@ class Draw(RandomOperator[Sample | None]):
         return output_shape(sample, 0)
 
     def infer_shapes(self, workspace: Workspace[Sample | None], num_outputs: int) -> list[list[Shape]]:
-        # Whether all samples have the same shape and arguments, and can be filled by one call.
+        # Without inputs and computed arguments, all samples have the same shape and arguments, so that one call can fill them.
         free = not workspace.inputs and workspace.arguments.keys() <= _STATE and not workspace.failures
         if not free or workspace.device != "cpu" or not workspace.batch_size:
             return super().infer_shapes(workspace, num_outputs)
@@ -111,7 +112,7 @@ class Draw(RandomOperator[Sample | None]):
             try:
                 shape = self.known["shape"] = self.infer(first)
             except Exception:
-                # The error recurs when samples are computed one by one, which identifies the failing ones.
+                # The error recurs when samples are planned one by one, which identifies the samples that fail.
                 return super().infer_shapes(workspace, num_outputs)
         if math.prod(shape) > SMALL_DRAW:
             return super().infer_shapes(workspace, num_outputs)
@@ -126,7 +127,7 @@ class Draw(RandomOperator[Sample | None]):
                 self.fill_batch(first, out, self.streams(workspace, range(len(shapes))))
                 return
             except Exception:
-                # The error recurs when samples are computed one by one.
+                # The error recurs when samples are computed one by one, which identifies the samples that fail.
                 workspace.samples = [Sample(self, workspace, index) for index in range(workspace.batch_size)]
         super().compute_samples(workspace, shapes)
 

@@ -1,4 +1,4 @@
-"""The base of noise operators, which keep the shape and type of their input."""
+"""The base class of noise operators, whose outputs have the shape and type of the input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOISY = Input("input", doc="Data of any shape; integers or float32.")
 
 
 class Noise(RandomOperator[State, Plan, Plans]):
-    """Adds noise to its input."""
+    """Base class of operators that add noise to their input."""
 
     repeatable = True
 

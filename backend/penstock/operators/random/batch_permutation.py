@@ -10,7 +10,7 @@ from penstock.schema.random_operator import RandomOperator
 
 @register_operator
 class BatchPermutation(RandomOperator):
-    """For each sample, the index of a sample of the batch, as :func:`fn.permute_batch` takes it.
+    """Returns a random permutation of the batch: for each sample an index, the argument `indices` of :func:`fn.permute_batch`.
 
     >>> others = fn.permute_batch(images, indices=fn.batch_permutation())
     """

@@ -15,9 +15,9 @@ from penstock.schema.random_operator import Streams
 
 @register_operator
 class Beta(Draw):
-    """Numbers between 0 and 1 from the beta distribution, e.g. for mixup.
+    """Returns numbers between 0 and 1 from the beta distribution, for example for mixup.
 
-    The numbers are DALI's if `alpha` or `beta` is at least 1; if both are less, only the distribution is the same.
+    The numbers equal DALI's if `alpha` or `beta` is at least 1. If both are less, only the distribution is the same.
 
     >>> weight = fn.random.beta(alpha=0.2, beta=0.2)
     """

@@ -19,9 +19,9 @@ INTEGERS = (UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64)
 
 @register_operator
 class Choice(RandomOperator):
-    """Elements picked at random, with replacement, from an array's first dimension or from 0 ... a-1.
+    """Picks elements at random, with replacement, along an array's first dimension, or from 0 ... a-1 if the input is a number a.
 
-    Like ``numpy.random.choice``. From an n-dimensional array, (n-1)-dimensional slices are picked.
+    Works like ``numpy.random.choice``. From an n-dimensional array, (n-1)-dimensional slices are picked.
 
     >>> interpolation = fn.random.choice([types.INTERP_LINEAR, types.INTERP_CUBIC])
     """
@@ -66,7 +66,9 @@ class Choice(RandomOperator):
         return [OutputSpec(pool.dtype, self._layout(workspace))]
 
     def _layout(self, workspace: Workspace) -> str:
-        """Return the array's layout if it still applies: to a single slice, or to slices picked in a row."""
+        """Return the output's layout: for slices picked along one dimension the array's, for a single slice the array's without its first
+        letter, and otherwise none.
+        """
         layout = workspace.inputs[0].layout()
         if len(workspace.inputs) > 1:
             picked = workspace.inputs[1].ndim()
@@ -85,7 +87,9 @@ class Choice(RandomOperator):
             super().compute_samples(workspace, shapes)
 
     def _pick_together(self, workspace: Workspace) -> bool:
-        """Pick for all samples at once, if they are alike and small; return whether that was possible, without errors."""
+        """Pick elements for all samples in one call if samples have equal shapes and arguments and are small. Return whether that was
+        possible; otherwise, nothing has been picked.
+        """
         pools, output = workspace.inputs[0], workspace.outputs[0]
         first = workspace.samples[0] if workspace.batch_size and not workspace.failures else None
         count = pools.shapes[0][0] if first is not None and pools.ndim() else 0
@@ -115,7 +119,14 @@ class Choice(RandomOperator):
         out[...] = pool[indices] if pool.ndim else indices
 
     def _indices(self, sample: Sample, count: int, shape: tuple[int, int], streams: Streams) -> np.ndarray:
-        """Return the indices to pick, below ``count``, with a row for each of the streams; ``sample`` is any of theirs."""
+        """Draw the indices to pick.
+
+        Args:
+            sample: any of the samples, which have the same arguments.
+            count: the number of elements to pick from.
+            shape: the number of samples, and of indices for each.
+            streams: the samples' random streams.
+        """
         from penstock.kernels.cpu import distributions
 
         indices = np.empty(shape, np.int64)
@@ -130,7 +141,17 @@ class Choice(RandomOperator):
 
 
 def _cumulative(probabilities: list[float], count: int, sample: int, fixed: bool) -> np.ndarray:
-    """Return the cumulative probabilities, which end in 1. A ``fixed`` single one applies to all elements."""
+    """Return the cumulative sums of the elements' probabilities, which end in 1.
+
+    Args:
+        probabilities: one for each element, or if ``fixed`` a single one for all.
+        count: the number of elements.
+        sample: the sample's index, for messages.
+        fixed: whether the probabilities are a constant.
+
+    Raises:
+        RuntimeError: the number of probabilities is wrong, one is not from 0 to 1, or the sum is not 1.
+    """
     if len(probabilities) == 1 and fixed:
         probabilities = probabilities * count
     if len(probabilities) != count:

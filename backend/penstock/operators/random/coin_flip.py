@@ -1,4 +1,4 @@
-"""`random.coin_flip`: ones with a fixed probability."""
+"""`random.coin_flip`: draws ones with some probability, otherwise zeros."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.schema.random_operator import Streams
 
 @register_operator
 class CoinFlip(Draw):
-    """1 with probability ``probability``, else 0.
+    """Returns 1 with probability ``probability``, and otherwise 0.
 
     >>> flipped = fn.flip(images, horizontal=fn.random.coin_flip(probability=0.5))
     """
@@ -49,9 +49,9 @@ class CoinFlip(Draw):
 
 
 def _last_head(sample: Sample) -> int:
-    """Return the largest 32-bit draw that yields a 1."""
+    """Return the largest 32-bit random number that yields a 1."""
     probability = float(np.float32(sample["probability"]))
     if not -(2**31) <= probability < 1:
-        # NaN counts as 0, as do probabilities too small for 64 bits.
+        # NaN counts as 0, and so do negative numbers whose product with 2**32 does not fit 64 bits.
         return 2**32 - 1 if probability >= 1 else 0
     return int(probability * 2**32) % 2**32

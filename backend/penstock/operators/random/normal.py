@@ -13,7 +13,7 @@ from penstock.schema.random_operator import Streams
 
 @register_operator
 class Normal(Draw):
-    """Normally distributed numbers. For integer types they are rounded and saturate.
+    """Returns normally distributed numbers. For integer types, numbers are rounded and saturate.
 
     >>> jitter = fn.random.normal(mean=1.0, stddev=0.1)
     """

@@ -26,11 +26,11 @@ from penstock.schema.operator import Shape
 
 @register_operator
 class RandomBBoxCrop(BoxCroppingOperator):
-    """Draws windows until one overlaps the boxes enough; returns the window and its boxes.
+    """Draws windows until one overlaps the boxes enough; returns the window and the boxes in it.
 
     Each round draws one of the thresholds (or, with ``allow_no_crop``, the whole image), then ``num_attempts`` windows;
-    the last with enough overlap is used. Boxes centred outside the window are dropped, the others clipped. The method
-    is SSD's (Liu et al., 2016).
+    the last window with enough overlap is used. By default, boxes whose centre is outside of the window are dropped; the others are
+    clipped to the window. This is the method of SSD (Liu et al., 2016).
 
     >>> anchor, shape, boxes, labels = fn.random_bbox_crop(boxes, labels, scaling=[0.3, 1.0], aspect_ratio=[0.5, 2.0])
     >>> images = fn.slice(images, anchor, shape)
@@ -171,7 +171,7 @@ class RandomBBoxCrop(BoxCroppingOperator):
         return [*outputs, counts] if self.args["output_bbox_indices"] else outputs, windows
 
     def _extents(self, name: str, samples: Samples, ndim: int) -> np.ndarray:
-        """Return `crop_shape` or `input_shape` in x, y, z order."""
+        """Return the argument ``name``, `crop_shape` or `input_shape`, in x, y, z order, with one row for each sample or for all."""
         if not samples.given(name):
             return np.zeros((1, 0), np.int64)
         values, columns = samples.values(name), self.columns_of(ndim)

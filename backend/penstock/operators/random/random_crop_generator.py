@@ -1,4 +1,4 @@
-"""`random_crop_generator`: random windows by area and aspect ratio, for operators that crop."""
+"""`random_crop_generator`: draws windows of random area and aspect ratio, for operators that crop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INTEGERS = (UINT8, UINT16, UINT32, INT8, INT16, INT32, INT64)
 
 @register_operator
 class RandomCropGenerator(RandomOperator):
-    """The start and extents, each (height, width), of a random window of some area and aspect ratio.
+    """Draws a window of random area and aspect ratio for each image; returns the window's start (y, x) and extents (height, width).
 
     >>> start, extents = fn.random_crop_generator(fn.peek_image_shape(jpegs))
     """

@@ -1,4 +1,4 @@
-"""`roi_random_crop`: a random window that contains, or lies in, a region of interest."""
+"""`roi_random_crop`: draws a random window that contains a region of interest or lies in it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ARGUMENTS = frozenset({"crop_shape", "in_shape", "roi_end", "roi_shape", "roi_s
 
 @dataclass(frozen=True)
 class StartRange:
-    """The lowest and highest start of a window along each axis, int64."""
+    """The lowest and the highest start of a window along each axis, int64."""
 
     lows: np.ndarray
     highs: np.ndarray
@@ -36,7 +36,7 @@ class StartRange:
 
 @dataclass(eq=False)
 class StartRanges(PlanColumns[StartRange]):
-    """The ranges of many samples, in rows."""
+    """The lowest and the highest starts of the windows of many samples, with one row for each sample."""
 
     lows: np.ndarray
     highs: np.ndarray
@@ -50,10 +50,10 @@ class StartRanges(PlanColumns[StartRange]):
 
 @register_operator
 class ROIRandomCrop(RandomOperator[None, StartRange, StartRanges]):
-    """The start of a random window of fixed extents around, or inside, a region of interest.
+    """Draws the start of a random window of fixed extents that contains a region of interest or lies in it.
 
-    Along each axis, the window is inside the region if it is smaller, and contains the region if it is larger. It never
-    leaves the input, if the input's shape is known.
+    Along each axis, the window lies inside the region if the window is smaller, and contains the region if the window is larger. If the
+    input's shape is known, the window never reaches outside of the input.
 
     >>> start = fn.roi_random_crop(volumes, roi_start=start, roi_end=end, crop_shape=[64, 64, 64, 1])
     """
@@ -141,7 +141,7 @@ class ROIRandomCrop(RandomOperator[None, StartRange, StartRanges]):
 
 
 def _planned(samples: Samples) -> tuple[np.ndarray, StartRanges]:
-    """Return the shapes of the outputs, and a range for each sample."""
+    """Return the shapes of the outputs, and the range of starts for each sample."""
     (lows, highs), count = _ranges(samples), len(samples)
     ndim = lows.shape[1]
     if len(lows) != count:
@@ -150,9 +150,13 @@ def _planned(samples: Samples) -> tuple[np.ndarray, StartRanges]:
 
 
 def _ranges(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lowest and highest starts, int64: a row for each sample, or one row for all."""
+    """Return the lowest and the highest starts, int64, with one row for each sample or one row for all.
+
+    Raises:
+        RuntimeError: an extent is negative, or the window or the region does not fit the input.
+    """
     crop = samples.values("crop_shape")
-    # The window may have fewer axes than the input; they are the first ones.
+    # The window may have fewer axes than the input: it then has the input's first axes.
     ndim = crop.shape[1]
     start = samples.per_axis("roi_start", ndim)
     if samples.given("roi_end"):

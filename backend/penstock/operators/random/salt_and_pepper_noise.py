@@ -1,4 +1,4 @@
-"""`noise.salt_and_pepper`: random white and black pixels."""
+"""`noise.salt_and_pepper`: replaces random pixels with white or black."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.schema.example_data import on_photo
 
 @register_operator
 class SaltAndPepperNoise(Noise[str]):
-    """Replaces random pixels with one of two values.
+    """Replaces random pixels with one of two values, by default the greatest and the smallest of the type.
 
     >>> noisy = fn.noise.salt_and_pepper(images, prob=0.1)
     """
@@ -111,7 +111,7 @@ class SaltAndPepperNoise(Noise[str]):
 
 
 def _probabilities(sample: Sample[str]) -> tuple[np.float32, np.float32]:
-    """Return the probabilities that a pixel is replaced, and that it is replaced by salt."""
+    """Return two probabilities: that a pixel is replaced, and that it is replaced with the salt value."""
     probability, salt_part = np.float32(sample["prob"]), np.float32(sample["salt_vs_pepper"])
     for name, value in (("prob", probability), ("salt_vs_pepper", salt_part)):
         if not 0 <= value <= 1:
@@ -120,7 +120,7 @@ def _probabilities(sample: Sample[str]) -> tuple[np.float32, np.float32]:
 
 
 def _salt_and_pepper(sample: Sample[str], dtype: np.dtype) -> tuple[np.generic, np.generic]:
-    """Return the replacement values."""
+    """Return the salt value and the pepper value in the type ``dtype``."""
     salt, pepper = _extremes(dtype)
     return (
         _held(sample["salt_val"], dtype) if sample.given("salt_val") else salt,
@@ -129,12 +129,12 @@ def _salt_and_pepper(sample: Sample[str], dtype: np.dtype) -> tuple[np.generic, 
 
 
 def _extremes(dtype: np.dtype) -> tuple[np.generic, np.generic]:
-    """Return the values for a type: its limits, or 1 and -1."""
+    """Return the default salt and pepper values of a type: an integer type's maximum and minimum; 1 and -1 for floating-point types."""
     if dtype.kind == "f":
         return dtype.type(1), dtype.type(-1)
     return dtype.type(np.iinfo(dtype).max), dtype.type(np.iinfo(dtype).min)
 
 
 def _held(value: float, dtype: np.dtype) -> np.generic:
-    """Return a number converted to a type: integers are truncated and wrap around."""
+    """Convert a number to a type; for integer types, it is truncated and wraps around."""
     return np.float32(value).astype(dtype) if dtype.kind == "f" else np.int64(value).astype(dtype)

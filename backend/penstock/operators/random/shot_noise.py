@@ -8,7 +8,7 @@ from penstock.operators.random._noise import NOISY, Noise
 from penstock.schema import Argument, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import on_photo
 
-# DALI declares a default `factor` of 20 but computes with this.
+# The default of `factor` with which DALI computes, although it declares 20.
 _FACTOR_IN_USE = 12.0
 
 
@@ -57,7 +57,7 @@ class ShotNoise(Noise):
 
 
 def _factor(sample: Sample) -> float:
-    """Return the strength of a sample's noise; at 0, or far above all values, everything becomes 0."""
+    """Return a sample's `factor`. For a factor of 0, return the largest float32, which replaces all values with 0."""
     if not sample.given("factor"):
         return _FACTOR_IN_USE
     return sample["factor"] or float(np.finfo(np.float32).max)

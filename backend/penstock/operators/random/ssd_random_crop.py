@@ -1,4 +1,4 @@
-"""`ssd_random_crop`: crops an image to a random window chosen by its overlap with bounding boxes."""
+"""`ssd_random_crop`: crops images to random windows that are chosen by their overlap with bounding boxes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SEARCH = {
 
 @register_operator
 class SSDRandomCrop(BoxCroppingOperator):
-    """``random_bbox_crop`` with SSD's settings (Liu et al., 2016), and the crop itself.
+    """Draws a window like ``random_bbox_crop`` with the settings of SSD (Liu et al., 2016), and crops the image to it.
 
     >>> images, boxes, labels = fn.ssd_random_crop(images, boxes, labels)
     """
@@ -87,14 +87,14 @@ class SSDRandomCrop(BoxCroppingOperator):
         image, boxes, labels = sample.outputs
         np.copyto(image, sample.inputs[0][inside])
         if _is_whole(window):
-            # Boxes and labels are copied unchecked, whatever their values and number.
+            # Without a crop, boxes and labels are copied unchecked, whatever their values and number.
             boxes[...], labels[...] = sample.inputs[1:]
         else:
             boxes[...], labels[...] = window.boxes, sample.inputs[2][window.indices]
 
 
 def _is_whole(window: BoxWindow) -> bool:
-    """Return whether the image is not cropped."""
+    """Return whether the window covers the whole image, so that nothing is cropped."""
     return not window.anchor.any() and bool((window.shape == 1).all())
 
 

@@ -13,9 +13,9 @@ from penstock.schema.random_operator import Streams
 
 @register_operator
 class Uniform(Draw):
-    """Numbers uniformly distributed over a range, or picked from a list of values.
+    """Returns numbers that are uniformly distributed over a range, or picked from a list of values.
 
-    For integer types, the bounds are truncated and the drawn number is rounded, so both ends of the range occur half as
+    For integer types, the bounds are truncated and the drawn number is rounded, so that both ends of the range occur half as
     often as the numbers between them.
 
     >>> angle = fn.random.uniform(range=[-10.0, 10.0])
@@ -91,7 +91,7 @@ class Uniform(Draw):
 
     @staticmethod
     def _bounds(sample: Sample, dtype: np.dtype) -> tuple[Any, Any]:
-        """Return the range, in the precision in which numbers are drawn."""
+        """Return the low and the high bound of the range, in the type in which numbers are drawn."""
         bounds = sample["range"]
         if len(bounds) != 2:
             raise RuntimeError(f'Argument "range" expected shape 2 but got {len(bounds)} values')
@@ -106,5 +106,5 @@ class Uniform(Draw):
 
 
 def _cut(bound: np.float32, dtype: np.dtype) -> Any:
-    """Return a bound in an integer type: truncated; negative ones wrap around in unsigned types."""
+    """Convert a bound to an integer type: it is truncated, and a negative number wraps around in an unsigned type."""
     return np.uint64(int(bound) % 2**64).astype(dtype)
