@@ -1,1 +1,1 @@
-"""Operators that bring data into a pipeline."""
+"""Operators that feed data into a pipeline."""

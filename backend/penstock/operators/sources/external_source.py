@@ -1,4 +1,4 @@
-"""`external_source`: data fed by the program."""
+"""`external_source`: returns data that the program feeds."""
 
 from __future__ import annotations
 
@@ -54,15 +54,17 @@ class ExternalSource(InputOperator):
             )
         self._queue: deque[FedBatch] = deque()
         self._last: FedBatch | None = None
-        # Type, number of dimensions and layout of the last batch.
+        # Type, number of dimensions and layout of the previous batch that had samples.
         self._previous: tuple[DALIDataType, int, str] | None = None
 
     def _add(self, fed: FedBatch) -> None:
         self._queue.append(fed)
 
     def _checked(self, batch: TensorList) -> TensorList:
-        """Return the batch with its layout; raise RuntimeError unless it is as declared, and of the same kind as the
-        batch before.
+        """Return the batch with the declared layout, if it has none.
+
+        Raises:
+            RuntimeError: type, number of dimensions or layout differ from those that the arguments declare, or from the previous batch's.
         """
         if not len(batch):
             return batch
@@ -114,7 +116,7 @@ class ExternalSource(InputOperator):
         with self._lock:
             fed = self._queue[0] if self._queue else self._last
         if fed is None:
-            # With `repeat_last`, the source begins with a batch without samples.
+            # With `repeat_last`, batches have no samples until the first one is fed.
             return 0 if self.args["repeat_last"] else None
         return len(fed.batch)
 

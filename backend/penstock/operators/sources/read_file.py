@@ -1,4 +1,4 @@
-"""`io.file.read`: the contents of files whose paths are data."""
+"""`io.file.read`: reads files whose paths are data of the pipeline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.schema.tolerance import ON_ERROR
 
 @register_operator
 class ReadFile(Operator[None, np.ndarray]):
-    """Returns the contents of the files named by the input: each sample holds a path's characters, in UTF-8.
+    """Returns the contents of files. Each sample of the input holds the path of a file, in UTF-8.
 
     >>> paths = fn.external_source(lambda: [np.frombuffer(b"photo.jpg", np.uint8)])
     >>> images = fn.decoders.image(fn.io.file.read(paths))  # doctest: +SKIP
@@ -43,7 +43,7 @@ class ReadFile(Operator[None, np.ndarray]):
         return [OutputSpec(UINT8, "", 1)]
 
     def infer(self, sample: Sample[None, np.ndarray]) -> tuple[int, ...]:
-        # Read here, since the size is only certain after reading.
+        # Read the file during shape inference, since its size is certain only after reading.
         sample.plan = self.files.read(_path(sample.inputs[0]))
         return sample.plan.shape
 
@@ -52,5 +52,5 @@ class ReadFile(Operator[None, np.ndarray]):
 
 
 def _path(characters: np.ndarray) -> str:
-    """Return the path in a sample, up to the first zero byte."""
+    """Return the path that a sample holds, up to the first zero byte."""
     return characters.tobytes().partition(b"\0")[0].decode("utf-8", "surrogateescape")

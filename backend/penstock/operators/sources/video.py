@@ -1,4 +1,4 @@
-"""`experimental.inputs.video`: a video fed by the program, returned over several batches."""
+"""`experimental.inputs.video`: returns a video that the program feeds, over several batches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,14 @@ _POLICIES = ("partial", "pad")
 
 @dataclass
 class _Clip:
-    """A fed video and its ticket: the next frame, or the reason why it cannot be read."""
+    """A fed video.
+
+    Attributes:
+        ticket: identifies what was fed.
+        video: the open video; None if it could not be opened.
+        next_frame: the number of the next frame to return.
+        error: the reason why the video could not be opened.
+    """
 
     ticket: object
     video: Clip | None = None
@@ -30,15 +37,15 @@ class _Clip:
 
     @property
     def remaining(self) -> int:
-        """The frames not yet returned."""
+        """The number of frames that are not returned yet."""
         return len(self.video) - self.next_frame if self.video is not None else 0
 
 
 @register_operator
 class VideoInput(InputOperator):
-    """Returns the frames of a fed video in order: each sample is a sequence of them (uint8, FHWC, RGB).
+    """Returns the frames of a fed video in order. Each sample is a sequence of consecutive frames (uint8, FHWC, RGB).
 
-    A fed batch is the contents of one video file. Each run returns up to a batch of its sequences until it ends; the
+    A fed batch must be the contents of one video file. Each run returns the next sequences of the video, at most a batch of them; the
     last batch of a video may be smaller. Then the next video in the queue begins. Needs PyAV: ``pip install
     penstock-triton[video]``.
 
@@ -80,7 +87,7 @@ class VideoInput(InputOperator):
         self._clips: deque[_Clip] = deque()
 
     def _add(self, fed: FedBatch) -> None:
-        """Queue a video; one that cannot be opened fails when its turn comes."""
+        """Add a video to the queue. If it cannot be opened, the run that would return its first frames fails."""
         try:
             self._clips.append(_Clip(fed.ticket, _opened(fed.batch, self.decoding)))
         except (ValueError, PenstockError) as error:
@@ -92,7 +99,7 @@ class VideoInput(InputOperator):
 
     @property
     def waiting(self) -> int:
-        """The number of videos that have not ended."""
+        """The number of videos that have frames left or could not be opened."""
         return len(self._clips)
 
     def has_data(self) -> bool:
@@ -134,7 +141,7 @@ def _opened(batch: TensorList, decoding: Decoding) -> Clip:
         raise ValueError("A batch without samples was fed; expected the contents of one video file")
     if batch.dtype != UINT8:
         raise ValueError(f"Expected the contents of a video file, of type uint8; got {batch.dtype}")
-    # Only the first sample is used, and only its bytes, whatever its shape.
+    # As in DALI, use the bytes of the first sample, whatever its shape, and ignore other samples.
     sample = host_view((batch.as_cpu() if isinstance(batch, TensorListGPU) else batch).samples[0])
     try:
         video = open_video(np.ascontiguousarray(sample).reshape(-1), decoding)
