@@ -1,1 +1,1 @@
-"""Readers: data sets on disk."""
+"""Readers of data sets in files."""

@@ -1,7 +1,7 @@
-"""Reading a batch's files, or ranges of them, in one call that holds no GIL.
+"""Reading a batch's files, or ranges of files, in one call that does not hold the GIL.
 
-The reader reads a batch sample by sample if that is not possible (a missing or truncated file, an object behind a
-protocol), which also finds the sample at fault.
+If that is not possible (a file is missing, truncated or remote), the reader reads the batch sample by sample, which also
+finds the sample at fault.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from penstock.data_types import DALIDataType, numpy_dtype
 from penstock.storage import Files, is_remote
 from penstock.tensors import HostPool, TensorListCPU
 
-# A batch is copied if more bytes than this were read for each of its bytes: views would keep all of them in memory.
+# A batch is copied if more bytes than this were read for each byte of the batch: views would keep all bytes read in memory.
 _MAX_READ_PER_USED_BYTE: Final = 8
 
 
@@ -27,8 +27,8 @@ class Contents(NamedTuple):
 
     Attributes:
         block: the memory that holds all samples: uint8 of shape (n,).
-        places: start of each sample in it, int64 of shape (samples,).
-        sizes: the sizes of the samples, in bytes, int64 of shape (samples,).
+        places: the start of each sample in the block, int64 of shape (samples,).
+        sizes: the size of each sample in bytes, int64 of shape (samples,).
     """
 
     block: np.ndarray
@@ -38,11 +38,11 @@ class Contents(NamedTuple):
     def of_parts(
         self, dtype: DALIDataType, starts: np.ndarray, sizes: np.ndarray, infos: Sequence[str] = ()
     ) -> TensorListCPU:
-        """Return a batch of vectors in the block: views, or a copy if keeping the block for them would waste memory.
+        """Return parts of the block as a batch of vectors: views, or copies if views would keep a much larger block in memory.
 
         Args:
-            dtype: the values' dtype.
-            starts, sizes: the starts and sizes of the samples, in bytes: int64.
+            dtype: the type of the vectors' elements.
+            starts, sizes: the start and the size of each vector in the block, in bytes: int64.
             infos: the samples' sources.
         """
         kind = numpy_dtype(dtype)
@@ -80,25 +80,25 @@ class PathTable:
 
     @staticmethod
     def of(files: Files, paths: Sequence[str]) -> PathTable | None:
-        """Return the table of a data set's paths; None if files must be read one by one."""
-        # In a confined folder, a link's target must be checked whenever it is followed.
+        """Return the table of a data set's paths; None if its files must be read one by one."""
+        # With confined files, the target of a link must be checked whenever the link is followed.
         special = files.confined or any(is_remote(path) or "\0" in path for path in paths)
         return None if special else PathTable(paths)
 
     def read(self, indices: np.ndarray, pool: HostPool | None, alignment: int = 1) -> Contents | None:
-        """Return the contents of the files at ``indices``; None if a file can't be read.
+        """Read files; return their contents, or None if a file can't be read.
 
         Args:
-            indices: int64.
-            pool: the memory's source.
-            alignment: the alignment of each file's contents, in bytes; 1: they follow each other.
+            indices: the positions of the files in the table, int64.
+            pool: the pool to take memory from; None: allocate it.
+            alignment: the alignment in bytes of each file's contents in the block; 1: contents follow each other without gaps.
         """
         starts, known = self._starts[indices], self._sizes[indices]
         places, sizes = np.empty((2, len(indices)), np.int64)
         block = _memory(pool, self._expected)
         total = read_files(self._names, starts, known, alignment, places, sizes, block)
         if total > block.size:
-            # Leave room for batches of slightly larger files.
+            # Allocate more than needed, for later batches of slightly larger files.
             self._expected = total + total // 8
             block = _memory(pool, self._expected)
             total = read_files(self._names, starts, known, alignment, places, sizes, block)
@@ -116,14 +116,14 @@ def read_ranges(
     sizes: np.ndarray,
     pool: HostPool | None,
 ) -> Contents | None:
-    """Return ranges of files, in one block of memory; None if one can't be read.
+    """Read ranges of files to one block of memory; return None if a range can't be read.
 
     Args:
         files: the accessible files.
         paths: the paths of the data set's files.
         numbers: the file of each range, as an index of ``paths``: int64.
-        starts, sizes: the starts and sizes of the ranges, in bytes: int64.
-        pool: the memory's source.
+        starts, sizes: the start and the size of each range, in bytes: int64.
+        pool: the pool to take memory from; None: allocate it.
     """
     from penstock.operators.readers._files_cpu import lay_out
 

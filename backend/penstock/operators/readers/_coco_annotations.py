@@ -1,7 +1,7 @@
 """Annotations of the COCO data set: boxes, categories and masks of the objects in images.
 
-Source: the data format of cocodataset.org; the preprocessed files are those that DALI writes (a 32-bit count, then the
-values, for each table).
+Source: the data format of cocodataset.org. Preprocessed annotations have DALI's format: for each table, a 32-bit count, then
+the values.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class CocoImage:
 
     Attributes:
         file_name: the image's file name.
-        id: its number in the annotations.
+        id: the image's number in the annotations.
         height, width: the height and width of the image.
-        boxes: float32 of shape (objects, 4).
-        labels: int32 of shape (objects,).
-        polygons: int32 of shape (polygons, 3): the object's index, then first and last (exclusive) vertex.
+        boxes: the objects' boxes, float32 of shape (objects, 4).
+        labels: the objects' labels, int32 of shape (objects,).
+        polygons: int32 of shape (polygons, 3): for each polygon the index of its object, and the range (end exclusive) of its vertices.
         vertices: float32 of shape (vertices, 2): x, y.
-        segmentations: each object's segmentations, as the file has them.
+        segmentations: each object's masks, parsed from the annotations file but otherwise unchanged.
     """
 
     file_name: str
@@ -43,9 +43,10 @@ class CocoImage:
     segmentations: list[object] = field(default_factory=list)
 
     def mask(self) -> np.ndarray:
-        """Return the label of each pixel's object, or 0: int32 of shape (H, W, 1).
+        """Return each pixel's label, int32 of shape (H, W, 1): the greatest label of the objects that cover the pixel, or 0.
 
-        Objects with greater labels are on top.
+        Raises:
+            ValueError: a mask, or the size of the image, is invalid.
         """
         try:
             from pycocotools import mask as coding
@@ -59,7 +60,7 @@ class CocoImage:
             segmentation = self.segmentations[index]
             try:
                 if isinstance(segmentation, list):
-                    # Two vertices enclose nothing; pycocotools would take their four numbers for a box.
+                    # Drop outlines of two vertices, which enclose nothing: pycocotools would interpret their four numbers as a box.
                     segmentation = [outline for outline in segmentation if len(outline) >= _MIN_OUTLINE_NUMBERS]
                 if not segmentation:
                     continue
@@ -71,15 +72,15 @@ class CocoImage:
                     counts = (coding.merge(encoded) if isinstance(encoded, list) else encoded)["counts"]
                 inside = _inside(counts, mask.size)
             except Exception as error:
-                # pycocotools raises untyped errors.
+                # pycocotools raises exceptions of the class Exception.
                 raise ValueError(f"The mask of an object of '{self.file_name}' cannot be read: {error}") from error
             mask.reshape(-1)[inside] = self.labels[index]
         return np.ascontiguousarray(mask.T)[..., np.newaxis]
 
 
-# The outline of an area has at least three vertices: six coordinates.
+# An outline that encloses an area has at least three vertices, which are six numbers.
 _MIN_OUTLINE_NUMBERS = 6
-# With larger coordinates, pycocotools would trace (and store) lines of any length.
+# A limit on coordinates, because pycocotools traces and stores all pixels of a line, however long it is.
 _MAX_COORDINATE = 1 << 20
 
 
@@ -94,11 +95,11 @@ def _check_outlines(segmentation: Any, size: int) -> None:
 
 
 def _inside(counts: bytes, size: int) -> np.ndarray:
-    """Return the mask of a compressed run-length encoding, column by column.
+    """Decode a compressed run-length encoding; return the mask's pixels, column by column: bool of shape (size,).
 
-    Runs alternate between outside and inside. From the third on, a length is stored as the difference from the last but
-    one, in 5 bits per character, lowest first; the sixth bit marks continuation. Source: cocoapi's ``rleFrString``.
-    (pycocotools decodes it as well, but warns with NumPy 2.)
+    Runs alternate between outside and inside. From the fourth run on, the stored number is the difference from the length two
+    runs before. A character stores 5 bits of a number, lowest bits first; its sixth bit says whether more characters follow.
+    Source: cocoapi's ``rleFrString``. (pycocotools can decode this, too, but warns with NumPy 2.)
     """
     lengths: list[int] = []
     position = 0
@@ -119,14 +120,14 @@ def _inside(counts: bytes, size: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class CocoSettings:
-    """The annotations to use, and their form.
+    """Which annotations to return, and in which form.
 
     Attributes:
-        corners: whether boxes are left, top, right, bottom; else left, top, width, height.
-        relative: coordinates are fractions of the image's width and height.
-        min_size: objects with narrower or lower boxes are skipped.
+        corners: return boxes as left, top, right, bottom instead of left, top, width, height.
+        relative: return coordinates as fractions of the image's width and height.
+        min_size: skip objects whose box is narrower or lower than this, in pixels.
         crowds: include objects that stand for crowds.
-        category_ids: labels are the file's category numbers; otherwise 1, 2, 3 ... in the file's order.
+        category_ids: return the file's category numbers as labels; otherwise, categories are numbered 1, 2, 3 ... in the file's order.
         skip_empty: skip images without objects.
     """
 
@@ -141,7 +142,13 @@ class CocoSettings:
 def read_annotations(
     files: Files, path: str, settings: CocoSettings, only: Sequence[str] | None = None
 ) -> list[CocoImage]:
-    """Return the images of an annotations file in order of their numbers, or those in ``only``, in that order.
+    """Return the images of an annotations file.
+
+    Args:
+        files: the accessible files.
+        path: the path of the annotations file.
+        settings: which annotations to return, and in which form.
+        only: the file names of the images to return, in this order; None: all images in the order of their numbers.
 
     Raises:
         ValueError: the file is not a COCO annotations file.
@@ -168,7 +175,7 @@ def read_annotations(
 
 
 def _box(annotation: dict[str, Any]) -> Sequence[float]:
-    """Return left, top, width and height; zeros for an object without a box."""
+    """Return the left, top, width and height of an object's box; zeros for an object without a box."""
     box: Sequence[float] = annotation.get("bbox", (0.0, 0.0, 0.0, 0.0))
     return box
 
@@ -196,12 +203,12 @@ def _image(
     if settings.corners:
         boxes[:, 2:] += boxes[:, :2]
     image.boxes = boxes / scale
-    # Objects of unlisted categories get the background's label.
+    # Objects whose category is not in the list of categories get the background's label, 0.
     image.labels = np.array([labels.get(o["category_id"], 0) for o in objects], np.int32)
     image.segmentations = [o.get("segmentation", []) for o in objects]
     polygons, vertices, start = [], [], 0
     for index, outlines in enumerate(image.segmentations):
-        # Crowds have run-length encoded masks instead of polygons.
+        # Crowds have run-length encoded masks, which are dictionaries, instead of lists of polygons.
         for outline in outlines if isinstance(outlines, list) else ():
             end = start + len(outline) // 2
             polygons.append((index, start, end))
@@ -218,13 +225,13 @@ _COUNT = np.dtype("<u4")
 
 
 def write_preprocessed(files: Files, folder: str, images: Sequence[CocoImage], polygons: bool, numbers: bool) -> None:
-    """Write the annotations as tables, which load faster than the annotations file.
+    """Write annotations as tables, which load faster than the annotations file.
 
     Args:
-        files: the files, confined to the folders where writing is allowed.
-        folder: the tables' folder.
+        files: the accessible files, confined to the folders where writing is allowed.
+        folder: the folder to write the tables to.
         images: the annotations.
-        polygons: whether to write the objects' outlines, too.
+        polygons: whether to write the objects' polygons, too.
         numbers: whether to write the images' numbers, too.
     """
     os.makedirs(files.path(folder), exist_ok=True)
@@ -263,9 +270,9 @@ def read_preprocessed(files: Files, folder: str, polygons: bool) -> list[CocoIma
     """Return the images of a folder written by :func:`write_preprocessed` or DALI.
 
     Args:
-        files: the files, confined to the folders where reading is allowed.
-        folder: the tables' folder.
-        polygons: whether to read the objects' outlines, too.
+        files: the accessible files, confined to the folders where reading is allowed.
+        folder: the folder of the tables.
+        polygons: whether to read the objects' polygons, too.
     """
     names = files.read_text(join(folder, "filenames.dat")).splitlines()
     offsets, counts = _read(files, folder, "offsets", "<i4"), _read(files, folder, "counts", "<i4")
@@ -273,7 +280,7 @@ def read_preprocessed(files: Files, folder: str, polygons: bool) -> list[CocoIma
     try:
         numbers = _read(files, folder, "original_ids", "<i4")
     except OSError:
-        numbers = np.arange(len(names))  # DALI writes these only on request.
+        numbers = np.arange(len(names))  # DALI writes the images' numbers only on request.
     images = []
     for name, number, start, count in zip(names, numbers.tolist(), offsets.tolist(), counts.tolist()):
         span = slice(start, start + count)

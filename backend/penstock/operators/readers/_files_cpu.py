@@ -6,22 +6,23 @@ import numpy as np
 
 from penstock.kernels.cpu.options import kernel
 
-# Alignment of samples in the block, except for those that directly follow the previous one in their file.
+# The alignment in bytes of ranges in the block, except for ranges that follow the previous one closely in the same file.
 _ALIGNMENT = 64
-# In bytes: smaller gaps between two ranges of a file are read along with them.
+# Gaps of fewer bytes between two ranges of a file are read together with the ranges.
 _MAX_GAP_BYTES = 4096
 
 
 @kernel
 def lay_out(files: np.ndarray, starts: np.ndarray, sizes: np.ndarray, places: np.ndarray) -> int:
-    """Set where ranges of files go in a block of memory; return its size in bytes.
+    """Choose the positions of ranges of files in a block of memory; return the block's size in bytes.
 
-    Ranges of one file with a small gap between them, or none, keep that distance in the block, so that one read gets both.
+    If consecutive ranges of one file have no gap or a small gap between them, they get the same distance in the block, so that one read
+    gets both.
 
     Args:
         files: the number of each range's file: int64.
-        starts, sizes: the starts and sizes of the ranges, in bytes: int64.
-        places: receives the positions in the block: int64.
+        starts, sizes: the start and the size of each range, in bytes: int64.
+        places: the position of each range in the block: int64; output.
     """
     end = 0
     for i in range(len(sizes)):
@@ -33,8 +34,8 @@ def lay_out(files: np.ndarray, starts: np.ndarray, sizes: np.ndarray, places: np
 
 @kernel
 def copy(source: np.ndarray, start: int, size: int, target: np.ndarray, place: int) -> None:
-    """Copy ``size`` bytes between arrays of uint8 that do not overlap."""
-    # Slice assignment checks for overlaps, which takes four times as long.
+    """Copy ``size`` bytes between uint8 arrays that do not overlap: from index ``start`` of the source to index ``place`` of the target."""
+    # A loop, because numba's slice assignment checks for overlaps and takes four times as long.
     here, there = source[start : start + size], target[place : place + size]
     for i in range(size):
         there[i] = here[i]
@@ -42,7 +43,13 @@ def copy(source: np.ndarray, start: int, size: int, target: np.ndarray, place: i
 
 @kernel
 def gather(block: np.ndarray, starts: np.ndarray, sizes: np.ndarray, target: np.ndarray) -> None:
-    """Copy parts of a block, one after the other, to ``target``: uint8."""
+    """Copy parts of a block to ``target``, one after the other.
+
+    Args:
+        block: uint8.
+        starts, sizes: the start and the size of each part, in bytes: int64.
+        target: uint8 of as many bytes as all parts have; output.
+    """
     done = 0
     for i in range(len(starts)):
         copy(block, starts[i], sizes[i], target, done)

@@ -1,4 +1,4 @@
-"""DALI's readers that decode videos on a GPU: the meaning of their arguments."""
+"""The arguments of DALI's readers that decode videos on a GPU, and their meaning."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GPU_VIDEO_ARGUMENTS = (
 
 
 class GpuVideoReader(VideoReader):
-    """The base of `readers.video` and `readers.video_resize`."""
+    """Base class of `readers.video` and `readers.video_resize`."""
 
     def choices(self) -> Choices:
         args = self.args

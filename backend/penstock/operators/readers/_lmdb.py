@@ -1,4 +1,4 @@
-"""LMDB databases, which hold Caffe's data sets."""
+"""The base class of readers of LMDB databases, in which Caffe and Caffe2 store data sets."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from penstock.storage import is_remote, join
 
 
 class Entry(NamedTuple):
-    """A key in one of a reader's databases."""
+    """The key of a record, and the number of its database among the reader's databases."""
 
     database: int
     key: bytes
 
 
 class LmdbReader(Reader):
-    """The base of readers of LMDB databases."""
+    """Base class of readers of LMDB databases."""
 
     shuffles_list = False
 
@@ -37,20 +37,22 @@ class LmdbReader(Reader):
         return entries
 
     def _located(self, path: str) -> str:
-        """Return the database's folder; its data may be a link."""
+        """Return the real path of a database's folder. Check access to the folder and to the file in it, which may be a link."""
         if is_remote(path):
             raise ValueError(f"A database is mapped into memory, so it must be a local folder: copy '{path}' first")
         self.files.path(join(path, "data.mdb"))
         return self.files.path(path)
 
     def value(self, entry: Entry) -> memoryview:
-        """Return the record of an entry."""
+        """Return the record of an entry; empty if there is none."""
         with self._databases[entry.database].begin() as transaction:
             return memoryview(transaction.get(entry.key) or b"")
 
     @contextmanager
     def values(self, indices: np.ndarray) -> Iterator[list[np.ndarray]]:
-        """Return the records of a batch in the database's memory, which may be read inside the context: uint8."""
+        """Return a context manager with the records of a batch as uint8 arrays. They are views of the databases' memory, and must be read
+        inside the context.
+        """
         found: list[np.ndarray] = []
         items = self.items
         with ExitStack() as stack:
@@ -62,13 +64,13 @@ class LmdbReader(Reader):
             yield found
 
     def entry_name(self, entry: Entry) -> str:
-        """Return the location of an entry."""
+        """Describe the location of an entry in messages: its database's path and its key."""
         return f"{self.args['path'][entry.database]} at key {entry.key.decode(errors='replace')}"
 
 
 @functools.cache
 def _open(path: str) -> Any:
-    """Return the database, which a process may open only once."""
+    """Return the open database. Cached because a process may open a database only once."""
     try:
         import lmdb
     except ImportError as error:

@@ -1,8 +1,8 @@
-"""Many short pieces of files: mapped into memory, and copied from there by the kernel.
+"""Reading many short pieces of files: files are mapped into memory, and the operating system copies the pieces from there.
 
-A call for each piece would cost more than the piece. Reading mapped memory is fast, but kills the process if the file has
-been truncated meanwhile. To prevent that, the kernel of the operating system copies the pieces (`write`) to a file in memory
-that this process has mapped, too: for it, truncation is an ordinary error.
+Reading each piece with a system call would cost more than copying it. Copying from mapped memory is fast, but the process is killed if
+the file has been truncated meanwhile. Therefore the operating system makes the copies: the call `write` copies pieces to a file in
+memory that this process has mapped, too, and returns an error if a piece is missing.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import numpy as np
 from penstock.core.files import copy_pieces
 from penstock.storage import OpenFile
 
-# In bytes: a piece copied at once should fit the processor's cache.
+# The size in bytes of the file in memory, and so the greatest size of a piece; it should fit the processor's cache.
 WINDOW: Final = 1 << 18
 
 
 class MappedFile:
-    """A file's contents.
+    """A file that is mapped into memory.
 
     Args:
-        file: an open file, not empty.
+        file: an open file; it must not be empty.
 
     Attributes:
         file: the file.
-        address: the first byte's address.
+        address: the address of the file's first byte.
     """
 
     def __init__(self, file: OpenFile) -> None:
@@ -46,10 +46,10 @@ class PieceCopier:
         self._window = np.frombuffer(mmap.mmap(self._window_file.descriptor, WINDOW), np.uint8)
 
     def copy(self, pieces: np.ndarray, block: np.ndarray) -> bool:
-        """Copy the pieces, one after the other; return whether all of them are still there.
+        """Copy pieces to a block, one after the other; return False if a piece is missing because its file was truncated.
 
         Args:
-            pieces: addresses in mapped files, and sizes in bytes up to :data:`WINDOW`: int64 of shape (n, 2).
-            block: receives the contents: uint8.
+            pieces: int64 of shape (n, 2): the address of each piece in a mapped file, and its size in bytes, at most :data:`WINDOW`.
+            block: uint8; output.
         """
         return copy_pieces(self._window_file.descriptor, pieces, self._window, block)

@@ -1,4 +1,4 @@
-"""The video files of a reader: their indices, and decoders that stay open."""
+"""The video files of a reader: indices of their frames, and decoders that stay open."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from penstock.kernels.codecs.limits import Limits
 from penstock.kernels.codecs.video import Video, VideoIndex
 from penstock.storage import Files
 
-# A decoder holds a dozen frames.
+# The default limit of open decoders, each of which holds a dozen frames in memory.
 _MAX_OPEN_VIDEOS: Final = 8
 
 
 class OpenVideos:
-    """Indices of files, each built once, and a few decoders that threads share.
+    """The indices of video files, each built once, and a few open decoders that threads share.
 
     Args:
         files: the accessible files.
@@ -30,13 +30,13 @@ class OpenVideos:
         self.most_open = _MAX_OPEN_VIDEOS
         self._lock = threading.Lock()
         self._indices: dict[str, tuple[tuple[int, ...], VideoIndex]] = {}
-        # Files that the video engines do not support.
+        # The paths of files that the GPU's video engine does not support.
         self._without_engine: set[str] = set()
-        # Idle decoders with their open files, most recently used last.
+        # Idle decoders with the file, limits and device that each is for; most recently used last.
         self._idle: list[tuple[object, Video]] = []
 
     def index(self, path: str) -> VideoIndex:
-        """Return the index of a file."""
+        """Return the index of a file's frames; build it if there is none, or if the file has changed."""
         version = self._files.version(path)
         known = self._indices.get(path)
         if known is None or known[0] != version:
@@ -48,20 +48,27 @@ class OpenVideos:
         return self.index(path).size
 
     def key_before(self, path: str, frame: int) -> int:
-        """Return the frame at which decoding must begin to reach another frame of an indexed file."""
+        """Return the number of the frame at which decoding must begin in order to reach ``frame``. The file must be indexed."""
         return self._indices[path][1].key_before(frame)
 
     def takes_engine(self, path: str) -> bool:
-        """Return whether to decode a file with a GPU's video engine: unless the engine is known not to support it."""
+        """Return whether to decode a file with a GPU's video engine; False if the engine is known not to support the file."""
         return path not in self._without_engine
 
     @contextmanager
     def lent(self, path: str, first: int, limits: Limits, device: int | None = None) -> Iterator[Video]:
-        """Lend an open file, if possible one that can decode frame ``first`` at once; ``device`` as for :class:`Video`."""
+        """Return a context manager with a decoder of a file, for use by one thread.
+
+        Args:
+            path: the file's path.
+            first: the first frame to decode; the idle decoder that reaches it with the least work is chosen.
+            limits: the limits of decoded sizes.
+            device: the device whose video engine decodes, see :class:`Video`; None: decode on the CPU.
+        """
         index = self.index(path)
         if not self.takes_engine(path):
             device = None
-        # The index of a changed file is rebuilt.
+        # If the file has changed, the index is another object, so that decoders of the old file do not match.
         kind = path, id(index), limits
         with self._lock:
             fitting = [entry for entry in self._idle if entry[0] == (*kind, device)]

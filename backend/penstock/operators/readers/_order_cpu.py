@@ -6,24 +6,24 @@ import numpy as np
 
 from penstock.kernels.cpu.options import njit
 
-# The same constants as in :class:`penstock.kernels.random_streams.MinimalStandard`.
+# The constants of :class:`penstock.kernels.random_streams.MinimalStandard`.
 _MODULUS, _FACTOR = 2**31 - 1, 16807
 
 
-# Does not release the GIL: waiting to get it back could take longer than the work.
+# Compiled without releasing the GIL: waiting to get it back could take longer than the work.
 @njit(error_model="numpy")
 def pick(
     buffer: np.ndarray, following: np.ndarray, start: int, end: int, target: int, state: int, picked: np.ndarray
 ) -> int:
-    """Pick samples from one span of the buffer, and replace them by the next ones in storage order.
+    """Pick samples from a span of the buffer, and add as many samples that follow in storage order.
 
     Args:
-        buffer: int64; positions are taken modulo its size.
-        following: the indices to add, one for each picked sample.
-        start, end: the span to pick from, without its end.
-        target: the position at which to add them: the span's end, which then advances, or another one.
-        state: the random generator's state; negative: the span's first sample is picked.
-        picked: receives the indices.
+        buffer: sample indices, int64; positions are taken modulo the buffer's size.
+        following: the sample indices to add, one for each picked sample.
+        start, end: the span to pick from, end exclusive.
+        target: the position at which to add samples. If it equals ``end``, the span grows with each added sample.
+        state: the random generator's state; negative: pick the span's first sample instead of a random one.
+        picked: the picked sample indices; output.
 
     Returns:
         The generator's new state.

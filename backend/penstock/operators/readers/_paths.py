@@ -1,4 +1,4 @@
-"""Readers of single files without labels, from paths, a file list, or a folder."""
+"""The base class of readers that read one file without a label for each sample, from paths, a file list, or a folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.storage import join
 
 
 def path_arguments(file_filter: str) -> tuple[Argument, ...]:
-    """Return the arguments that name the files; ``file_filter`` is the default pattern for folders."""
+    """Return the arguments that select files; ``file_filter`` is the default of the pattern for files in a folder."""
     return (
         Argument("file_filter", "string", file_filter, "Pattern of the files to read from `file_root`."),
         Argument("file_list", "string", None, "A text file with a path in each line.", path=True),
@@ -23,7 +23,7 @@ def path_arguments(file_filter: str) -> tuple[Argument, ...]:
 
 
 def check_places(arguments: Mapping[str, object]) -> None:
-    """Raise ValueError unless a reader's arguments give its files' location in exactly one way."""
+    """Raise ValueError if a reader's arguments select files both by `files` and by `file_list`, or in no way."""
     if arguments["files"] is not None and arguments["file_list"] is not None:
         raise ValueError("File paths can be provided through `files` or `file_list` but not both")
     if arguments["files"] is None and arguments["file_list"] is None and arguments["file_root"] is None:
@@ -31,7 +31,7 @@ def check_places(arguments: Mapping[str, object]) -> None:
 
 
 class PathReader(Reader):
-    """The base of readers whose items are paths."""
+    """Base class of readers whose items are paths."""
 
     def setup(self) -> None:
         check_places(self.args)

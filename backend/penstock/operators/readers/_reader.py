@@ -1,6 +1,6 @@
-"""The base of readers: the order of samples, reading on the worker pool, checkpoints.
+"""The base class of readers: the order of samples, reading on the pipeline's threads, checkpoints.
 
-A concrete reader lists its items once and reads one item at a time.
+A concrete reader lists its items once; it reads one item at a time, and may be able to read a whole batch of items.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class Reader(Operator):
     """Base class of readers.
 
     Attributes:
-        items: all items of the data set, in order; listed when first needed.
-        shuffles_list: whether `random_shuffle` also shuffles the whole list once.
+        items: all items of the data set, in order; listed when they are first needed.
+        shuffles_list: whether `random_shuffle` also shuffles the whole list of items once, before the first epoch.
         shuffles_both_ways: whether `random_shuffle` and `shuffle_after_epoch` may be combined.
         nothing_to_read: the error message for a data set without samples.
-        memory: the memory to read the batch into.
-        decodes: whether reading a sample takes enough CPU time for threads to share the work.
+        memory: the memory for the samples of the batch that is being read.
+        decodes: whether reading a sample takes so much CPU time that threads should share the work.
     """
 
     decodes: ClassVar[bool] = False
@@ -101,7 +101,7 @@ class Reader(Operator):
             self._open()
 
     def _given_paths(self) -> Iterator[str]:
-        """Return the paths among the arguments."""
+        """Yield the values of the arguments that are paths."""
         for name in self.schema.path_arguments:
             value = self.args[name]
             yield from [value] if isinstance(value, str) else value or ()
@@ -110,42 +110,44 @@ class Reader(Operator):
 
     @abstractmethod
     def list_items(self) -> Sequence[Any]:
-        """Return everything there is to read, in order; raise an exception if the data set is malformed."""
+        """Return all items of the data set, in order; raise an exception if the data set is malformed."""
 
     @abstractmethod
     def output_specs(self) -> list[OutputSpec]:
-        """Return the outputs' types; NO_TYPE: the type of the samples."""
+        """Return the type, layout and rank of each output; NO_TYPE: the type is that of the samples."""
 
     @abstractmethod
     def read(self, item: Any) -> Sequence[np.ndarray]:
-        """Return one sample: an array for each output."""
+        """Read one item; return an array for each output."""
 
     def read_sample(self, item: Any, sample: Sample) -> Sequence[np.ndarray]:
-        """Return one sample as :meth:`read` does, for readers with per-sample arguments."""
+        """Read one item like :meth:`read`. Readers with per-sample arguments override this method."""
         return self.read(item)
 
     def read_batch(self, indices: np.ndarray, workspace: Workspace) -> Sequence[TensorListCPU] | None:
-        """Return the outputs of a whole batch of items, whose indices are int64.
+        """Read a whole batch; return its outputs. ``indices``: the positions of the batch's items in the data set, int64.
 
-        Returns None if the reader can't, or if the batch is unusual: it is then read sample by sample, which also finds
-        the sample at fault.
+        Returns None if the reader can't read whole batches or this one. The batch is then read sample by sample, which also finds
+        samples at fault.
         """
         return None
 
     def grouped(self, items: Sequence[Any]) -> Sequence[Sequence[int]]:
-        """Return positions in a batch, grouped for threads: one thread reads a group in its order."""
+        """Return the positions in a batch in groups, each of which one thread reads in order."""
         return [(position,) for position in range(len(items))]
 
     def groups(self) -> tuple[int, ...] | None:
-        """Return the sizes of the groups of items that the shuffle between epochs does not split; None: no groups."""
+        """Return the sizes of the groups of items that the shuffle between epochs moves as a whole; None: it moves single items."""
         return None
 
     def source_info(self, item: Any, output: int) -> str:
-        """Return the source of one output of the item, or nothing."""
+        """Return the source, such as the file, of one output of an item; "" if it has none."""
         return ""
 
     def aligned(self, column: list[np.ndarray | None], output: int) -> list[np.ndarray | None]:
-        """Return one output of a batch's samples, converted to agree if the reader can do that."""
+        """Return one output of a batch's samples (None: the sample failed). Readers whose samples may differ in rank can override this
+        method to make the ranks equal.
+        """
         return column
 
     # -- order ------------------------------------------------------------------------------------------------
@@ -157,7 +159,7 @@ class Reader(Operator):
         return self._order
 
     def keep_checkpoints(self) -> None:
-        """Switch to the order that readers have in pipelines with checkpoints; called before anything is read."""
+        """Switch to the order in which readers return samples in pipelines with checkpoints. Must be called before a batch is read."""
         self._keeps_checkpoints = True
         if self._order is not None:
             self._order = ReadingOrder(self._order.settings, from_list=True)
@@ -194,7 +196,7 @@ class Reader(Operator):
         return self._items or ()
 
     def reader_meta(self) -> dict[str, int]:
-        """Return the sharding of the samples, in the form of DALI's ``Pipeline.reader_meta``."""
+        """Return the size of the data set and its shards, in the form of DALI's ``Pipeline.reader_meta``."""
         settings = self._open().settings
         return {
             "epoch_size": settings.size,
@@ -207,7 +209,7 @@ class Reader(Operator):
 
     @property
     def epoch_size(self) -> int:
-        """The number of samples in an epoch over all shards, padding included."""
+        """The number of samples in an epoch, in all shards together and with padding."""
         settings = self._open().settings
         return settings.padded_shard_size * settings.num_shards if settings.pad_last_batch else settings.size
 
@@ -243,7 +245,7 @@ class Reader(Operator):
                 except Exception as error:
                     workspace.fail(index, error)
 
-        # Threads wait for remote files in parallel; reading local files takes less time than waking threads.
+        # Several threads wait for remote files at the same time. Reading local files takes less time than waking threads.
         shared = self.decodes or self._is_remote
         workspace.parallel(task, len(groups), None if shared else [1] * len(groups))
         self.memory.end()
@@ -253,12 +255,12 @@ class Reader(Operator):
 
 
 class Sources(Sequence[str]):
-    """The sources of a batch's samples, formatted only when requested.
+    """The sources of a batch's samples: a list whose strings are made only when they are read.
 
     Args:
         items: the data set's items.
-        indices: the batch's indices: int64.
-        name: the source of an item; by default its text.
+        indices: the positions of the batch's items in the data set: int64.
+        name: returns the source of an item; by default ``str``.
     """
 
     def __init__(self, items: Sequence[object], indices: np.ndarray, name: Callable[..., str] = str) -> None:
@@ -280,7 +282,16 @@ class Sources(Sequence[str]):
 
 
 def sample_batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: list[str]) -> TensorListCPU:
-    """Return one output; samples that failed are empty."""
+    """Return the samples of one output as a batch.
+
+    Args:
+        column: the samples' arrays; None: the sample failed, and is empty in the batch.
+        spec: the output's layout, and its type and rank if all samples failed.
+        infos: the samples' sources.
+
+    Raises:
+        ValueError: samples differ in type or rank.
+    """
     first = next((array for array in column if array is not None), None)
     if first is None:
         first = np.empty((0,) * (spec.ndim or 1), numpy_dtype(spec.dtype) if spec.dtype.value >= 0 else np.uint8)
@@ -295,6 +306,11 @@ def sample_batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: l
 
 
 def _disagreement(what: str, *samples: tuple[str, str]) -> ValueError:
-    """Return the error for two samples, with their sources, that differ in a property that a batch must share."""
+    """Return the error for two samples that differ in a property that must be the same in the whole batch.
+
+    Args:
+        what: the property.
+        samples: for each sample, the property's value and the sample's source.
+    """
     found = " and ".join(f"{value} ('{source}')" if source else value for source, value in samples)
     return ValueError(f"Inconsistent data: all samples in the batch must have the same {what}, got {found}")

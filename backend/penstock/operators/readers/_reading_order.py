@@ -1,10 +1,10 @@
-"""The order in which a reader returns samples: shards, shuffling and padding, in terms of indices.
+"""The order in which a reader returns samples, as a sequence of indices: shards, shuffling and padding.
 
 The rules are DALI's, so that both read the same data in the same order:
 
-- shard ``k`` of ``n`` holds the samples from ``size * k // n`` to ``size * (k + 1) // n``;
-- a random reader shuffles the list once, then picks from a buffer that is filled ahead, within one shard's samples;
-- without padding, batches run on into the next epoch, which begins with the next shard unless the reader sticks to one;
+- shard ``k`` of ``n`` consists of the samples from ``size * k // n`` to ``size * (k + 1) // n`` (exclusive);
+- a random reader shuffles the list once, then picks samples of one shard at random from a buffer that is filled ahead;
+- without padding, a batch may continue into the next epoch, which begins with the next shard unless the reader sticks to one;
 - with padding, a shard's last sample is repeated until the batch is full and all shards have the same number of batches.
 """
 
@@ -28,15 +28,15 @@ class OrderSettings:
     """How a reader traverses its samples.
 
     Attributes:
-        size: number of samples of all shards.
-        shard_id, num_shards: the part of them to read.
-        stick_to_shard: read the same part in each epoch, instead of the next one.
+        size: the number of samples in all shards.
+        shard_id, num_shards: the number of the shard to read first, and the number of shards.
+        stick_to_shard: read the same shard in each epoch, instead of the next one.
         pad_last_batch: repeat the last sample to fill the last batch.
-        shuffle: pick at random from a buffer of ``buffer_size`` samples.
-        shuffle_list: whether to shuffle the list once, too, before all epochs.
-        seed: the seed of both shuffles.
-        epoch_shuffle_seed: shuffle the whole list before each epoch, with this seed; None: do not. Sticks to the shard.
-        groups: sizes of the groups (files) that the epoch shuffle moves as a whole; None: it moves single samples.
+        shuffle: pick samples at random from a buffer of ``buffer_size`` samples.
+        shuffle_list: with ``shuffle``, also shuffle the whole list once, before the first epoch.
+        seed: the seed of picking at random.
+        epoch_shuffle_seed: shuffle the whole list before each epoch with this seed, and read the same shard in each epoch; None: do not.
+        groups: the sizes of the groups of samples (files) that the shuffle before an epoch moves as a whole; None: it moves single samples.
     """
 
     size: int
@@ -52,7 +52,7 @@ class OrderSettings:
     groups: tuple[int, ...] | None = None
 
     def start(self, shard: int) -> int:
-        """Return the start of a shard."""
+        """Return the position of a shard's first sample."""
         return self.size * shard // self.num_shards
 
     def shard_size(self, shard: int) -> int:
@@ -60,12 +60,12 @@ class OrderSettings:
 
     @property
     def keeps_shard(self) -> bool:
-        """Whether each epoch reads the same part of the list (of the new list, if epochs shuffle it)."""
+        """Whether each epoch reads the same shard of the list, which may have been shuffled before the epoch."""
         return self.stick_to_shard or self.epoch_shuffle_seed is not None
 
     @property
     def padded_shard_size(self) -> int:
-        """The size of the largest shard."""
+        """The number of samples of the largest shard, to which padding fills up the others."""
         return -(-self.size // self.num_shards)
 
 
@@ -74,9 +74,9 @@ class _ShardStart:
     """The state of a reader at the start of a shard.
 
     Attributes:
-        number: number of shards before it.
-        epoch: number of times that the list had been shuffled by then.
-        generator: the state of its random numbers.
+        number: how many shards the reader has read before this one.
+        epoch: how many epochs the reader had begun, with a shuffle each if epochs are shuffled.
+        generator: the state of the random generator that picks samples.
     """
 
     number: int
@@ -85,7 +85,7 @@ class _ShardStart:
 
 
 class ReadingOrder:
-    """The endless sequence of sample indices.
+    """The endless sequence of indices of samples that a reader returns.
 
     >>> order = ReadingOrder(OrderSettings(size=3))
     >>> [order.next(first_of_batch=True) for _ in range(5)]
@@ -105,18 +105,19 @@ class ReadingOrder:
         self._begin_shard(settings.shard_id, 0)
 
     def _begin_shard(self, shard: int, number: int) -> None:
-        """Begin a shard, discarding anything read ahead.
+        """Begin a shard: discard samples read ahead, and fill the buffer.
 
         Args:
-            number: number of shards before it.
+            shard: the shard.
+            number: how many shards the reader has read before.
         """
         self._start = _ShardStart(number, self._epoch, self._generator.state)
         self._cursor = self.settings.start(shard)
         self._shard = shard
         self._read_of_shard = 0
         self._given_of_shard = 0
-        # Spans [start, end) of the buffer, one for each shard with samples in it. Positions only grow, and are taken
-        # modulo the buffer's size.
+        # The buffer contains samples of one or more shards in turn. For each shard, the span [start, end) of its samples. Positions only
+        # grow, and are taken modulo the buffer's size.
         self._spans: deque[list[int]] = deque([[0, 0]])
         for position in range(len(self._buffer)):
             self._buffer[position] = self._read_ahead()
@@ -129,12 +130,12 @@ class ReadingOrder:
         self._begin_shard(self._shard_of(number), number)
 
     def _shard_of(self, number: int) -> int:
-        """Return the shard that follows ``number`` others."""
+        """Return the shard to read after ``number`` shards."""
         settings = self.settings
         return settings.shard_id if settings.keeps_shard else (settings.shard_id + number) % settings.num_shards
 
     def take(self, count: int) -> np.ndarray:
-        """Return the indices of the next batch, int64 of shape (count,).
+        """Return the sample indices of the next batch, int64 of shape (count,).
 
         >>> ReadingOrder(OrderSettings(size=3)).take(5).tolist()
         [0, 1, 2, 0, 1]
@@ -165,7 +166,7 @@ class ReadingOrder:
         return indices
 
     def _simple_steps(self) -> int:
-        """Return how many samples can be picked from the first span and read ahead before a shard or epoch ends."""
+        """Return how many samples can be picked from the first span, with as many samples read ahead, before a shard or epoch ends."""
         settings = self.settings
         left = settings.shard_size(self._shard) - self._read_of_shard
         (start, end), several = self._spans[0], len(self._spans) > 1
@@ -177,7 +178,7 @@ class ReadingOrder:
         """Return the index of the next sample.
 
         Args:
-            first_of_batch: whether it is the first of a batch; padding can only end there.
+            first_of_batch: whether this is the first sample of a batch; padding can only end before a batch.
         """
         settings = self.settings
         if self._spans[0][0] == self._spans[0][1]:
@@ -200,7 +201,7 @@ class ReadingOrder:
         return self._last
 
     def _read_ahead(self) -> int:
-        """Return the next index in storage order, which is added to its shard's span."""
+        """Return the next index in storage order; extend the span of its shard by one."""
         settings = self.settings
         if self._read_of_shard == settings.shard_size(self._shard):
             self._read_of_shard = 0
@@ -240,15 +241,15 @@ class ReadingOrder:
         self._epoch += 1
         seed = self.settings.epoch_shuffle_seed
         if seed is not None:
-            # Samples are shuffled from the previous epoch's order; groups, and samples if checkpoints are kept, from
-            # the files' order.
+            # Single samples are shuffled starting from the previous epoch's order; but groups, and single samples in pipelines with
+            # checkpoints, starting from the files' order.
             from_list = self._from_list or self.settings.groups is not None
             units = self._initial_units() if from_list else self._units
             self._units = std_shuffle(units, mersenne_twister_64((self._epoch << 32) + seed), bits=64)
             self._order = self._expanded(self._units)
 
     def _expanded(self, units: list[int]) -> np.ndarray:
-        """Return the samples of the units (samples, or groups of them), in order."""
+        """Return the sample indices of units, in order; a unit is the index of a sample or, if there are groups, of a group."""
         groups = self.settings.groups
         if groups is None:
             return np.array(units, np.int64)
@@ -258,7 +259,7 @@ class ReadingOrder:
     # -- checkpoints -------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return the position between two batches, as JSON-able data that readers of any shard can continue from."""
+        """Return the position between two batches, as data for JSON. Readers of any shard can continue from it."""
         settings = self.settings
         start, given = self._start, self._given_of_shard
         is_drained = self._spans[0][0] == self._spans[0][1]
@@ -267,14 +268,15 @@ class ReadingOrder:
         return {**asdict(start), "given": given}
 
     def _next_start(self) -> _ShardStart:
-        """Return the state at the start of the next shard, provided that this one ends here."""
+        """Return the state at the start of the next shard. The current shard must be at its end."""
         epoch = self._start.epoch + self.settings.keeps_shard
         return _ShardStart(self._start.number + 1, epoch, self._generator.state)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a :meth:`state`, which another shard may have written, perhaps one of another number of shards.
+        """Continue from a :meth:`state`. A reader of another shard may have written it, and the number of shards may have been different.
 
-        As in DALI, this shard is begun as many times as the other had begun, and skips the samples that it had returned.
+        As in DALI, this reader then has begun as many shards as the other reader had, and skips as many samples as the other reader had
+        returned of the last one.
         """
         settings, start = self.settings, _ShardStart(state["number"], state["epoch"], state["generator"])
         self._epoch = 0
@@ -286,7 +288,7 @@ class ReadingOrder:
         self._begin_shard(self._shard_of(start.number), start.number)
         left = state["given"]
         while left:
-            # Take the samples shard by shard, as padding counts per shard.
+            # Skip samples shard by shard, as each shard is padded separately.
             count = min(left, settings.padded_shard_size) if settings.pad_last_batch else left
             self.take(count)
             left -= count

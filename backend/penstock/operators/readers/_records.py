@@ -13,7 +13,7 @@ from penstock.tensors import HostPool
 
 
 class Record(NamedTuple):
-    """A span of a file."""
+    """The location of a record: its file, and its start and size in bytes."""
 
     path: str
     start: int
@@ -24,12 +24,12 @@ class Record(NamedTuple):
 
 
 class RecordTable(Sequence[Record]):
-    """The records of a data set's files, in arrays, since there may be millions.
+    """The locations of all records of a data set, in arrays, since there may be millions.
 
     Args:
         paths: the files' paths.
         files: the file of each record, as an index of ``paths``: int64.
-        starts, sizes: the starts and sizes of the records, in bytes: int64.
+        starts, sizes: the start and the size of each record, in bytes: int64.
     """
 
     def __init__(self, paths: Sequence[str], files: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> None:
@@ -49,5 +49,5 @@ class RecordTable(Sequence[Record]):
         return Record(self._paths[int(self._files[index])], int(self._starts[index]), int(self._sizes[index]))
 
     def read(self, files: Files, indices: np.ndarray, pool: HostPool | None) -> Contents | None:
-        """Return the records at ``indices`` (int64); None if one can't be read."""
+        """Read the records with these indices (int64); return None if a record can't be read."""
         return read_ranges(files, self._paths, self._files[indices], self._starts[indices], self._sizes[indices], pool)

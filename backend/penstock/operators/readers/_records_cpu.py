@@ -1,7 +1,7 @@
-"""Kernels that locate the contents of a batch's records in place.
+"""Kernels that find the contents of a batch's records without copying them.
 
-They support the records that writers of these formats make. They leave any others, among them damaged ones, to the
-decoders in Python, which report the error.
+They support records as the usual writers of these formats encode them. All other records, including damaged ones, are left to
+decoders in Python, which report errors.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from penstock.operators.readers._files_cpu import copy
 
 # The kinds of a feature, as in `penstock.kernels.codecs.tfrecord`; -1: absent.
 _INT64, _STRING, _FLOAT32, _ABSENT = 0, 1, 2, -1
-# The columns of a found feature: kind, first byte, size in bytes, number of values.
+# The columns that describe a feature: kind, start, size in bytes, number of values.
 KIND, START, SIZE, COUNT, _COLUMNS = range(5)
-# Tags of length-delimited protobuf fields, by field number.
+# The tags of length-delimited protobuf fields with the numbers 1 to 3, then those of two fields of Caffe's Datum.
 _FIELD_1, _FIELD_2, _FIELD_3 = 0x0A, 0x12, 0x1A
 _DATUM_DATA, _DATUM_LABEL = 0x22, 0x28
-# Bytes around a TFRecord's data: a header of the length and its checksum, and a footer, the data's checksum.
+# The sizes in bytes of a TFRecord's header (the length and its checksum) and footer (the data's checksum).
 _RECORD_HEADER, _RECORD_FOOTER = 12, 4
 _LONGEST_VARINT = 10
 _RECORDIO_MAGIC, _RECORDIO_FRAME, _RECORDIO_HEADER = 0xCED7230A, 8, 24
@@ -26,7 +26,7 @@ _RECORDIO_MAGIC, _RECORDIO_FRAME, _RECORDIO_HEADER = 0xCED7230A, 8, 24
 
 @inner
 def _varint(data: np.ndarray, at: int, end: int) -> tuple[np.uint64, int]:
-    """Return a number and its end position: 0 if there is none."""
+    """Return the number that is encoded as a varint at ``at``, and the position after it; position 0 if there is no whole number."""
     value = np.uint64(0)
     for i in range(min(_LONGEST_VARINT, end - at)):
         byte = data[at + i]
@@ -38,7 +38,7 @@ def _varint(data: np.ndarray, at: int, end: int) -> tuple[np.uint64, int]:
 
 @inner
 def _field(data: np.ndarray, at: int, end: int, tag: int) -> tuple[int, int]:
-    """Return the start and end of the contents of a field with this tag; end 0 if there is no such field."""
+    """Return the start and end of the contents of the field at ``at``; end 0 if the field has another tag or is not whole."""
     if at >= end or data[at] != tag:
         return 0, 0
     size, start = _varint(data, at + 1, end)
@@ -49,7 +49,7 @@ def _field(data: np.ndarray, at: int, end: int, tag: int) -> tuple[int, int]:
 
 @kernel
 def _word(data: np.ndarray, at: int) -> int:
-    """Return a little-endian number of 32 bits."""
+    """Return the little-endian 32-bit number at ``at``."""
     word = 0
     for byte in range(4):
         word |= int(np.int64(data[at + byte])) << 8 * byte
@@ -58,7 +58,13 @@ def _word(data: np.ndarray, at: int) -> int:
 
 @inner
 def _read_feature(data: np.ndarray, at: int, end: int, found: np.ndarray) -> bool:
-    """Read a feature's message; return whether its encoding is usual."""
+    """Find the values of the feature whose message lies between ``at`` and ``end``; return whether it is encoded in the usual way.
+
+    Args:
+        data: the batch's block, uint8.
+        at, end: the start and end of the message.
+        found: int64 of shape (4,); output: the columns that describe the feature.
+    """
     if at == end:
         found[KIND] = _ABSENT
         return True
@@ -91,7 +97,7 @@ def _read_feature(data: np.ndarray, at: int, end: int, found: np.ndarray) -> boo
 
 @inner
 def _read_strings(data: np.ndarray, at: int, end: int, found: np.ndarray) -> bool:
-    """Find the first of a list of strings; return whether the list's encoding is usual."""
+    """Find the first of a list of strings, and count the strings; return whether the list is encoded in the usual way."""
     found[KIND], found[COUNT] = _STRING, 0
     while at < end:
         start, stop = _field(data, at, end, _FIELD_1)
@@ -106,7 +112,9 @@ def _read_strings(data: np.ndarray, at: int, end: int, found: np.ndarray) -> boo
 
 @inner
 def _feature_named(data: np.ndarray, at: int, end: int, names: np.ndarray, name_ends: np.ndarray) -> int:
-    """Return the number of the wanted feature with this name; -1 if it is not wanted, -2 if it is not ASCII."""
+    """Return the index of the requested feature whose name lies between ``at`` and ``end`` in ``data``; -1 if no requested feature has
+    this name, -2 if the name is not ASCII.
+    """
     for i in range(at, end):
         if data[i] >= 128:
             return -2
@@ -127,14 +135,14 @@ def _feature_named(data: np.ndarray, at: int, end: int, names: np.ndarray, name_
 def find_features(
     data: np.ndarray, places: np.ndarray, sizes: np.ndarray, names: np.ndarray, name_ends: np.ndarray, found: np.ndarray
 ) -> bool:
-    """Find features of ``tf.train.Example`` records; return whether all records have the usual encoding.
+    """Find features of ``tf.train.Example`` records; return whether all records are encoded in the usual way.
 
     Args:
         data: the batch's block, uint8.
-        places, sizes: the records in it: int64.
-        names: the wanted features' names, one after the other: uint8.
-        name_ends: end of each name: int64.
-        found: output: the features found, int64 of shape (records, features, 4).
+        places, sizes: the start and the size of each record in the block, in bytes: int64.
+        names: the names of the requested features, one after the other: uint8.
+        name_ends: the end of each name in ``names``: int64.
+        found: int64 of shape (records, features, 4); output: the columns that describe each feature.
     """
     found[:, :, KIND] = _ABSENT
     spare = np.empty(_COLUMNS, np.int64)
@@ -159,7 +167,7 @@ def find_features(
                 return False
             number = _feature_named(data, key, key_end, names, name_ends)
             target = spare if number < 0 else found[record, number]
-            # If a name occurs twice, protobuf decodes the record instead.
+            # Leave names that are not ASCII, or occur twice, to protobuf.
             if number < -1 or (number >= 0 and target[KIND] != _ABSENT):
                 return False
             if not _read_feature(data, value, value_end, target):
@@ -169,7 +177,13 @@ def find_features(
 
 @kernel
 def decode_integers(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, target: np.ndarray) -> None:
-    """Decode lists of packed integers, which :func:`find_features` found, one after the other: int64."""
+    """Decode lists of packed integers that :func:`find_features` found.
+
+    Args:
+        data: the batch's block, uint8.
+        starts, sizes: the start and the size of each list in the block, in bytes: int64.
+        target: the integers of all lists, one after the other: int64; output.
+    """
     done = 0
     for i in range(len(starts)):
         at, end = starts[i], starts[i] + sizes[i]
@@ -183,17 +197,17 @@ def decode_integers(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, tar
 def find_images(
     data: np.ndarray, places: np.ndarray, sizes: np.ndarray, images: np.ndarray, labels: np.ndarray
 ) -> bool:
-    """Find images and labels in MXNet's records; return whether all records are whole.
+    """Find images and labels in MXNet's records; return whether all records are complete and not split into parts.
 
     Args:
         data: the batch's block, uint8.
-        places, sizes: the records in it: int64.
-        images, labels: receive first bytes and sizes, int64 of shape (2, records).
+        places, sizes: the start and the size of each record in the block, in bytes: int64.
+        images, labels: int64 of shape (2, records); output: the start and the size of each image, and of each record's labels.
     """
     for i in range(len(places)):
         if sizes[i] < _RECORDIO_FRAME + _RECORDIO_HEADER or _word(data, places[i]) != _RECORDIO_MAGIC:
             return False
-        # The upper bits say whether a record is split into parts.
+        # The upper 3 bits are 0 unless the record is split into parts.
         length = _word(data, places[i] + 4)
         if length >> 29 or length < _RECORDIO_HEADER or length > sizes[i] - _RECORDIO_FRAME:
             return False
@@ -201,7 +215,7 @@ def find_images(
         rest, count = header + _RECORDIO_HEADER, _word(data, header)
         if 4 * count > length - _RECORDIO_HEADER:
             return False
-        # Without a list of labels there is one in the header.
+        # If the list of labels is empty, the header contains a single label.
         labels[0, i] = rest if count else header + 4
         labels[1, i] = 4 * max(count, 1)
         images[0, i] = rest + 4 * count
@@ -209,18 +223,18 @@ def find_images(
     return True
 
 
-# Does not release the GIL: waiting to get it back could take longer than the work.
+# Compiled without releasing the GIL: waiting to get it back could take longer than the work.
 @njit(error_model="numpy")
 def take_datum(value: np.ndarray, block: np.ndarray, place: int) -> tuple[int, int]:
     """Copy the data of a Caffe ``Datum`` to a block.
 
     Args:
         value: the message, uint8.
-        block: the memory for the data, from ``place`` on: uint8.
-        place: the offset in the block, which has room for the message from there on.
+        block: uint8; output.
+        place: where in the block to copy the data; from there on, there must be room for the whole message.
 
     Returns:
-        The size of the data and the label; the size is -1 for a message that lacks one, or is unusual.
+        The size of the data and the label. The size is -1 if the message has no data or no label, or is not encoded in the usual way.
     """
     at, end = 0, len(value)
     size, label = -1, -1
@@ -233,7 +247,7 @@ def take_datum(value: np.ndarray, block: np.ndarray, place: int) -> tuple[int, i
             copy(value, start, size, block, place)
         elif tag == _DATUM_LABEL and not labelled:
             number, at = _varint(value, at + 1, end)
-            # As in protobuf: the lower 32 bits.
+            # Like protobuf, use the lower 32 bits.
             label, labelled = int(np.int32(np.int64(number))), True
         elif tag >= 128 or tag < 8 or tag >> 3 == 4 or tag >> 3 == 5:
             return -1, -1
@@ -250,7 +264,7 @@ def take_datum(value: np.ndarray, block: np.ndarray, place: int) -> tuple[int, i
 
 @kernel
 def same_beginnings(data: np.ndarray, places: np.ndarray, size: int) -> bool:
-    """Return whether all parts of the block begin with the same bytes."""
+    """Return whether the parts of the block that start at ``places`` all begin with the same ``size`` bytes."""
     for i in range(1, len(places)):
         for k in range(size):
             if data[places[i] + k] != data[places[0] + k]:

@@ -1,4 +1,4 @@
-"""Arguments that readers of videos share."""
+"""The arguments that all readers of videos have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base class of the readers of video files: the choice of frame sequences, and reading them."""
+"""The base class of the readers of video files, which chooses sequences of frames and reads them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from penstock.schema import OutputSpec, Sample, Workspace
 from penstock.storage import join
 from penstock.tensors import TensorListGPU
 
-# On a GPU, one thread per this many pixels of a frame, and at least two. Python takes up to a tenth of a millisecond
-# for each frame, during which other threads wait, and an engine takes a fifth of one for a small frame.
+# On a GPU, one thread for each 100,000 pixels of a frame, and at least two. More threads would wait for the GIL: Python code takes up
+# to 0.1 ms for each frame, and an engine takes 0.2 ms for a small frame.
 _PIXELS_PER_THREAD: Final = 100_000
 _MIN_THREADS: Final = 2
-# Times that differ by less, in seconds or in frames, are equal.
+# Times that differ by less than this, in seconds or in frames, count as equal.
 _TIME_TOLERANCE: Final = 1e-6
 FRAME_NUMBERS = ("none", "scalar", "sequence")
-# Whether the start and end of a clip are rounded up.
+# Whether the start of a clip is rounded up, and whether its end is; otherwise they are rounded down.
 ROUNDINGS = {
     "start_down_end_up": (False, True),
     "start_up_end_down": (True, False),
@@ -39,7 +39,7 @@ ROUNDINGS = {
 
 
 class _Source(NamedTuple):
-    """A file, its label, and the part of it to read, as listed."""
+    """A file, its label, and the start and end of the part to read, as text from the file list; None: read the whole file."""
 
     path: str
     label: int
@@ -47,7 +47,7 @@ class _Source(NamedTuple):
 
 
 class Clip(NamedTuple):
-    """A sequence of frames of a file."""
+    """A sequence of frames of a file, with the file's label and the numbers of the frames."""
 
     path: str
     label: int
@@ -56,13 +56,13 @@ class Clip(NamedTuple):
 
 @dataclass(frozen=True)
 class Choices:
-    """The results that a reader of videos returns; see the arguments of `experimental.readers.video`.
+    """How a reader of videos chooses and returns frames; see the arguments of `experimental.readers.video`.
 
     Attributes:
-        numbers: the numbers in :data:`FRAME_NUMBERS`.
-        span_format: the unit of starts and ends in lists: `timestamps` or `frames`.
-        rounding: one of :data:`ROUNDINGS`.
-        factor: the factor for pixels of type float.
+        numbers: which frame numbers to return, one of :data:`FRAME_NUMBERS`.
+        span_format: the unit of starts and ends in file lists: `timestamps` or `frames`.
+        rounding: how to round starts and ends, one of :data:`ROUNDINGS`.
+        factor: the factor by which pixels are multiplied if ``dtype`` is FLOAT.
     """
 
     pad_mode: str
@@ -78,7 +78,7 @@ class Choices:
 
 
 def frame_numbers(arguments: dict[str, Any]) -> str:
-    """Return `enable_frame_num` as one of its names; booleans select the first."""
+    """Return the argument `enable_frame_num` as one of :data:`FRAME_NUMBERS`: True means `scalar`, False `none`."""
     value = arguments.get("enable_frame_num", "none")
     if isinstance(value, bool) or value in ("True", "False"):
         return "scalar" if str(value) == "True" else "none"
@@ -91,7 +91,7 @@ def has_labels(arguments: dict[str, Any]) -> bool:
 
 
 def count_outputs(arguments: dict[str, Any]) -> int:
-    """Return the number of outputs: frames, and the other requested ones."""
+    """Return the number of outputs: the frames, and all outputs that the arguments request."""
     more = frame_numbers(arguments) != "none", arguments.get("enable_timestamps")
     return 1 + has_labels(arguments) + sum(map(bool, more)) + 2 * bool(arguments.get("enable_audio"))
 
@@ -104,7 +104,7 @@ class VideoReader(Reader):
 
     @abstractmethod
     def choices(self) -> Choices:
-        """Return the sequences to read."""
+        """Return how to choose and return frames, from the reader's arguments."""
 
     def setup(self) -> None:
         args = self.args
@@ -136,7 +136,7 @@ class VideoReader(Reader):
     def _sources(self) -> Iterator[_Source]:
         args = self.args
         if args["filenames"]:
-            # An empty list of labels requests the files' numbers.
+            # With an empty list of labels, the label of a file is its position in the list of files.
             labels = [0] * len(args["filenames"]) if args["labels"] is None else args["labels"]
             numbered = labels or range(len(args["filenames"]))
             yield from (_Source(path, label, None) for path, label in zip(args["filenames"], numbered))
@@ -171,7 +171,9 @@ class VideoReader(Reader):
             yield Clip(source.path, source.label, frames)
 
     def grouped(self, items: Sequence[Clip]) -> list[list[int]]:
-        """Group the sequences of one file that continue each other, as a second decoder would have to decode the frames between them."""
+        """Return the positions of sequences in groups, each for one decoder. Sequences of a file form a group if decoding for the second
+        would start before the end of the first, so that a separate decoder would decode the same frames again.
+        """
         groups: list[list[int]] = []
         last: Clip | None = None
         for position in sorted(range(len(items)), key=lambda position: (items[position].path, items[position].frames)):
@@ -188,9 +190,10 @@ class VideoReader(Reader):
         return groups
 
     def _shared(self, groups: Sequence[Sequence[int]], items: Sequence[Clip], threads: int) -> list[list[int]]:
-        """Split groups so that all threads have work, where that costs less decoding than a thread's share.
+        """Split groups so that all threads have work, since one thread cannot keep all engines of a GPU busy.
 
-        A GPU has several engines, which a single thread leaves idle.
+        A group is split where a thread's share of frames is reached, but only if the second part has to decode at most as many frames
+        again.
         """
         share = sum(len(item.frames) for item in items) / threads
         cut: list[list[int]] = []
@@ -235,14 +238,14 @@ class VideoReader(Reader):
             return [frames, *self._beside(item, video, limits)]
 
     def _shape(self, item: Clip, limits: Limits) -> tuple[int, ...]:
-        """Return the shape of a sequence: (F, H, W, C)."""
+        """Return the shape (F, H, W, C) of a sequence, after checking it against the limits."""
         height, width = self._videos.size(item.path)
         shape = height, width, channels_of(self._choices.image_type)
         limits.check_video(len(item.frames), shape)
         return len(item.frames), *shape
 
     def _beside(self, item: Clip, video: Video, limits: Limits) -> Iterator[np.ndarray]:
-        """Return the outputs other than frames."""
+        """Yield the outputs of a sequence other than the frames."""
         numbers = self._choices.numbers
         if self._labelled:
             yield np.array([item.label], np.int32)
@@ -266,7 +269,7 @@ class VideoReader(Reader):
         self._read_on_gpu([items[index] for index in indices], workspace)
 
     def _read_on_gpu(self, items: Sequence[Clip], workspace: Workspace) -> None:
-        """Read a batch of sequences, decoded on the GPU where possible."""
+        """Read a batch of sequences to the workspace's outputs; decode them on the GPU where possible."""
         from penstock.kernels.codecs.video_gpu import DecodingOnGpu, fill_on_gpu
         from penstock.kernels.cuda.launch import Located
 
@@ -285,7 +288,7 @@ class VideoReader(Reader):
         decoding = DecodingOnGpu()
         threads = self._threads_for(items, shapes, workspace.num_threads)
         groups = self._shared(self.grouped(items), items, threads)
-        # Taking the next one is atomic.
+        # Threads take groups from a shared iterator, which is safe because taking the next element is atomic.
         left = iter(groups)
 
         def task(_: int) -> None:
@@ -313,7 +316,7 @@ class VideoReader(Reader):
             workspace.outputs.append(TensorListGPU.upload(sample_batch(column, spec, [""] * len(items))))
 
     def _threads_for(self, items: Sequence[Clip], shapes: Sequence[tuple[int, ...]], most: int) -> int:
-        """Return the number of threads that keep a GPU's engines busy without waiting for each other."""
+        """Return a number of threads, at most ``most``, that keep a GPU's engines busy without waiting for each other."""
         if not all(self._videos.takes_engine(item.path) for item in items):
             return most
         largest = max((height * width for _, height, width, _ in shapes), default=0)
@@ -344,7 +347,14 @@ def _is_number(kind: type[int] | type[float], word: str) -> bool:
 
 
 def _part(span: tuple[str, str] | None, times: np.ndarray, form: str, rounding: str) -> tuple[int, int]:
-    """Return the first frame of the listed part of a video, and the one after its last."""
+    """Return the range of frames, end exclusive, of the part of a video that the file list selects.
+
+    Args:
+        span: the start and end in the list; None: the whole video.
+        times: the times of the video's frames, in seconds.
+        form: the unit of start and end: ``timestamps`` or ``frames``.
+        rounding: one of :data:`ROUNDINGS`.
+    """
     count = len(times)
     if span is None:
         return 0, count
@@ -357,7 +367,9 @@ def _part(span: tuple[str, str] | None, times: np.ndarray, form: str, rounding: 
 
 
 def _frame_at(time: float, times: np.ndarray, up: bool) -> int:
-    """Return the frame shown at a time in seconds, or the next or previous one; negative times count from the end."""
+    """Return the number of the frame that starts at a time in seconds. If none does, return the next one (``up``) or the previous one.
+    Negative times count from the end, and give negative numbers.
+    """
     interval = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else 1.0
     if time < 0:
         return math.ceil(time / interval - _TIME_TOLERANCE) if up else math.floor(time / interval + _TIME_TOLERANCE)

@@ -12,7 +12,7 @@ from penstock.schema import Alias, Argument, OutputSpec, Schema, Workspace, regi
 from penstock.schema.libraries import LMDB, PROTOBUF
 from penstock.tensors import TensorListCPU
 
-# The fields of caffe.proto's Datum that are read.
+# The fields of the message Datum in caffe.proto that this reader uses.
 _MESSAGES = Messages("penstock.caffe", {"Datum": ((4, "data", "optional", "bytes"), (5, "label", "optional", "int32"))})
 
 
@@ -22,7 +22,7 @@ def _count_outputs(arguments: dict[str, object]) -> int:
 
 @register_operator
 class Caffe(LmdbReader):
-    """Returns each record's image (encoded, or its pixels plane by plane as stored) and label.
+    """Returns the image of each record (an encoded file, or the stored pixels plane by plane) and its label.
 
     >>> images, labels = fn.readers.caffe(path="train_lmdb")  # doctest: +SKIP
     """

@@ -18,13 +18,14 @@ from penstock.schema.libraries import LMDB, PROTOBUF
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
-# Kinds of labels.
+# The values of the argument `label_type`.
 _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)
 
-# Label types whose records list numbers below `num_labels`. As in DALI, they have one more output: the listed numbers.
+# The label types whose records contain a list of numbers below `num_labels`. As in DALI, readers of these types have one more
+# output, this list.
 _LISTED = (_SPARSE, _WEIGHTED)
 
-# The fields of caffe2.proto's TensorProtos that are read.
+# The fields of the message TensorProtos in caffe2.proto that this reader uses.
 _MESSAGES = Messages(
     "penstock.caffe2",
     {
@@ -52,10 +53,11 @@ def _count_outputs(arguments: dict[str, Any]) -> int:
 
 @register_operator
 class Caffe2(LmdbReader):
-    """Returns each record's image (encoded, or pixels), its labels, further tensors, and a box.
+    """Returns the image of each record (an encoded file, or pixels), its labels, further tensors, and a box.
 
-    Labels: one number (``label_type`` 0); ``num_labels`` numbers, 1 for each listed one (1); the listed numbers (2);
-    the weight of each listed one (3); none (4). Types 1 and 3 have one more output, the last one: the numbers that the record lists.
+    The labels depend on ``label_type``. 0: a single number; 1: ``num_labels`` numbers, which are 1 for each class that the record
+    lists, and otherwise 0; 2: the record's list; 3: ``num_labels`` numbers, which are the weights of the classes that the record
+    lists, and otherwise 0; 4: no labels. For types 1 and 3, the last output is the list itself.
 
     >>> images, labels = fn.readers.caffe2(path="train_lmdb")  # doctest: +SKIP
     """
@@ -126,7 +128,11 @@ class Caffe2(LmdbReader):
 
 
 def _tensor(message: Message) -> np.ndarray:
-    """Return the values of a TensorProto: bytes (of a string, or in the tensor's shape), int32 or float32."""
+    """Return the values of a TensorProto as an array of uint8, int32 or float32, in the tensor's shape; a string as its bytes.
+
+    Raises:
+        ValueError: the tensor has no values, or their number does not match its shape.
+    """
     if message.string_data:
         return np.frombuffer(message.string_data[0], np.uint8)
     if message.HasField("byte_data"):

@@ -18,7 +18,7 @@ from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_A
 from penstock.schema import Alias, Argument, Deprecation, Equivalent, OutputSpec, Schema, register_operator
 from penstock.storage import join
 
-# Arguments for reading an annotations file; they are already applied in preprocessed annotations.
+# Arguments that apply to the annotations file. With preprocessed annotations, which already reflect them, they are refused.
 _ANNOTATION_ARGUMENTS = ("annotations_file", "skip_empty", "ratio", "ltrb", "images", "size_threshold")
 
 
@@ -31,16 +31,16 @@ def _renamed(name: str, kind: str, default: object, new: str) -> Argument:
     return Argument(name, kind, default, f"Old name of `{new}`.", deprecated=Deprecation("0.28", renamed_to=new))
 
 
-# From a polygon's object, first and last vertex to its object, first and last coordinate.
+# The factors that turn a row of `polygons` (object, first vertex, last vertex) into one of `masks` (object, first and last coordinate).
 _TO_COORDINATES = np.array([1, 2, 2], np.int32)
 
 
 @register_operator
 class COCO(Reader):
-    """Returns each image's bytes, its objects' boxes (float32, (n, 4)) and labels (int32, (n,)).
+    """Returns the bytes of each image, and the boxes (float32, (n, 4)) and labels (int32, (n,)) of the objects in it.
 
-    ``polygon_masks`` adds polygons (int32, (m, 3): object, first and last vertex) and vertices (float32, (k, 2));
-    ``pixelwise_masks`` the label of each pixel (int32, HWC); ``image_ids`` the image's number.
+    ``polygon_masks`` adds polygons (int32, (m, 3): object, first vertex, end of the vertices) and vertices (float32, (k, 2));
+    ``pixelwise_masks`` adds the label of each pixel (int32, HWC); ``image_ids`` adds the number of the image.
 
     >>> images, boxes, labels = fn.readers.coco(  # doctest: +SKIP
     ...     file_root="val2017", annotations_file="instances_val2017.json", ltrb=True, ratio=True

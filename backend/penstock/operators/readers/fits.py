@@ -1,4 +1,4 @@
-"""`experimental.readers.fits`: arrays from astronomical FITS files."""
+"""`experimental.readers.fits`: reads arrays from astronomical FITS files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.schema.libraries import ASTROPY
 
 @register_operator
 class Fits(PathReader):
-    """Returns the image of each selected header-data unit, decompressed and scaled as its header says.
+    """Returns the image of each selected header-data unit, decompressed and scaled according to its header.
 
     >>> images = fn.experimental.readers.fits(file_root="sky", hdu_indices=[1])  # doctest: +SKIP
     """
@@ -74,7 +74,7 @@ class Fits(PathReader):
         except (_UnitError, LimitError):
             raise
         except Exception as error:
-            # astropy raises errors of almost any type for damaged files.
+            # For damaged files, astropy raises exceptions of almost any class.
             raise ValueError(f"'{item}' cannot be read: {error}") from error
         dtypes = self.args["dtypes"]
         return arrays if dtypes is None else [_as(array, numpy_dtype(t)) for array, t in zip(arrays, dtypes)]
@@ -93,7 +93,7 @@ def _image(file: Any, unit: int, item: str, limits: Limits) -> np.ndarray:
     data = file[unit - 1].data
     if data is None or data.dtype.names:
         raise _UnitError(f"Unit {unit} of '{item}' is not an image")
-    # FITS is big-endian.
+    # Convert from FITS's byte order, big-endian.
     return np.array(data, data.dtype.newbyteorder("="))
 
 

@@ -1,4 +1,4 @@
-"""`readers.video`: sequences of frames from video files, with the arguments of DALI's reader for GPUs."""
+"""`readers.video`: reads sequences of frames from video files; has the arguments of DALI's reader for GPUs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from penstock.schema.libraries import PYAV
 class GpuVideo(GpuVideoReader):
     """Returns sequences of frames (FHWC), then labels, frame numbers, timestamps and sound if requested.
 
-    `experimental.readers.video` with other names for its arguments. A GPU's video engine (NVDEC) decodes what it can, the CPU
-    the rest; with ``device="cpu"`` (not in DALI) the CPU decodes everything. Needs PyAV: ``pip install penstock-triton[video]``.
+    The same as `experimental.readers.video`, but some arguments have other names. A GPU's video engine (NVDEC) decodes the files that it
+    supports, the CPU all others; with ``device="cpu"``, which DALI lacks, the CPU decodes all files. Needs PyAV:
+    ``pip install penstock-triton[video]``.
 
     >>> clips = fn.readers.video(device="gpu", filenames=["a.mp4"], sequence_length=16)  # doctest: +SKIP
     """

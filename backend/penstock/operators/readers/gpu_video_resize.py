@@ -1,4 +1,4 @@
-"""`readers.video_resize`: sequences of resized frames from video files."""
+"""`readers.video_resize`: reads sequences of frames from video files and resizes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RESIZING = (*(argument for argument in FILTER_ARGUMENTS if argument.name != "dt
 
 @register_operator
 class GpuVideoResize(GpuVideoReader):
-    """Returns sequences of frames as `readers.video`, resized as by `resize`.
+    """Returns sequences of frames like `readers.video`, resized like by `resize`.
 
     >>> clips = fn.readers.video_resize(
     ...     device="gpu", filenames=["a.mp4"], sequence_length=16, size=[224, 224]

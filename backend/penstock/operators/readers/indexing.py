@@ -1,4 +1,4 @@
-"""Indices of data sets: the offsets of the records of a file."""
+"""Writes indices of data sets: the positions of the records in a file."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from penstock.storage import ANYWHERE
 
 
 def write_index(reader: str, path: str, index_path: str) -> int:
-    """Write the index of a file, and return its number of lines.
-
-    Nothing is written for a damaged file.
+    """Write the index of a file; return the number of lines of the index. If the file is damaged, write nothing.
 
     Args:
         reader: the kind of file: ``webdataset``, ``tfrecord`` or ``mxnet``.
         path: the file's path.
-        index_path: the path of its index; an existing file is replaced.
+        index_path: the path of the index; an existing file is replaced.
 
     Raises:
         ValueError: the file is damaged, or of another format.

@@ -16,16 +16,15 @@ from penstock.tensors import TensorListCPU
 
 _MAGIC = 0xCED7230A
 _FRAME = struct.Struct("<II")
-# A flag (the number of labels after the header; 0: the one in the header), a label, and two numbers that identify the
-# image.
+# The number of labels after the header (0: the label in the header applies), a label, and two numbers that identify the image.
 _HEADER = struct.Struct("<IfQQ")
 
 
 def index_lines(files: Files, path: str) -> Iterator[str]:
-    """Return the lines of a file's index: a number and a record's start.
+    """Yield the lines of a file's index. Each contains the number of a record and the record's position in bytes.
 
     Raises:
-        ValueError: the file holds something other than records, or is truncated.
+        ValueError: the file contains something other than records, or is truncated.
     """
     data = files.read(path)
     start = count = 0
@@ -35,7 +34,7 @@ def index_lines(files: Files, path: str) -> Iterator[str]:
         end = start + _FRAME.size + length
         if magic != _MAGIC or end > data.size:
             raise ValueError(f"'{path}' is not a RecordIO file: there is no whole record at byte {start}")
-        # 0 marks a whole record, 1 the first part of one.
+        # 0 marks a whole record, 1 the first part of a split record; other values mark later parts, which have no line.
         if part < 2:
             yield f"{count}\t{start}"
             count += 1
@@ -100,7 +99,7 @@ class MXNet(Reader):
         return self._records
 
     def _located(self, paths: list[str], begins: np.ndarray) -> RecordTable:
-        """Return the records at these offsets in the concatenated contents of the files."""
+        """Return the records that begin at these positions (sorted) in the concatenated contents of the files."""
         sizes = np.array([self.files.size(path) for path in paths], np.int64)
         ends = np.cumsum(sizes)
         files = np.minimum(np.searchsorted(ends, begins, "right"), len(paths) - 1)
@@ -116,7 +115,7 @@ class MXNet(Reader):
     def read(self, item: Record) -> tuple[np.ndarray, np.ndarray]:
         record = self.files.read_range(item.path, item.start, item.size, self.memory.take)
         magic, length = _FRAME.unpack_from(record.data) if record.size >= _FRAME.size else (0, 0)
-        # The upper 3 bits say whether a record is split into parts.
+        # The upper 3 bits are 0 unless the record is split into parts.
         if magic != _MAGIC or length >> 29 or _FRAME.size + length > record.size:
             raise ValueError(
                 f"Invalid RecordIO: wrong magic number, or no whole record, at byte {item.start} of '{item.path}'"

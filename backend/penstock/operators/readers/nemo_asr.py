@@ -1,4 +1,4 @@
-"""`readers.nemo_asr`: speech and transcripts of data sets listed in a NeMo manifest."""
+"""`readers.nemo_asr`: reads speech and transcripts of data sets that are listed in NeMo manifests."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _seconds(value: Any) -> float:
 class NemoAsr(Reader):
     """Returns each recording, its sample rate (a float), its transcript (UTF-8 bytes) and its number in the manifest.
 
-    Recordings are (time), or (time, channels) without ``downmix``. Each line of a manifest holds a JSON object with
+    Recordings have the shape (time,), or (time, channels) without ``downmix``. Each line of a manifest must be a JSON object with
     ``audio_filepath`` and, optionally, ``offset`` and ``duration`` in seconds, and ``text``; other lines are skipped
     with a warning in the log.
 
@@ -167,7 +167,7 @@ class NemoAsr(Reader):
         return outputs
 
     def _signal(self, file: Any, count: int) -> np.ndarray:
-        """Return the next ``count`` frames of an open file, mixed, resampled and converted."""
+        """Read the next ``count`` frames of an open file; mix, resample and convert them as the arguments request."""
         wanted, dtype = self.args["sample_rate"], numpy_dtype(self.args["dtype"])
         resampled = wanted > 0 and wanted != file.samplerate
         mixed = self.args["downmix"] and file.channels > 1

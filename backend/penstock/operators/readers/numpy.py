@@ -1,4 +1,4 @@
-"""`readers.numpy`: arrays from ``.npy`` files."""
+"""`readers.numpy`: reads arrays from ``.npy`` files."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from penstock.schema import Alias, Argument, OutputSpec, Sample, Schema, Workspa
 from penstock.storage import OpenFile
 from penstock.tensors import TensorListCPU
 
-# In bytes; the header of an array of numbers takes about a hundred.
+# The number of bytes to read in order to get a header; the header of an array of numbers has about a hundred.
 _HEADER_READ_BYTES = 4096
-# Alignment in bytes of files in memory: headers are padded to it.
+# The alignment in bytes of files in memory. As headers are padded to a multiple of it, arrays are aligned, too.
 _ALIGNMENT = 64
-# Limits of regions read in one call, in bytes per piece and in pieces; others are read piece by piece.
+# Regions of more bytes per contiguous piece, or of more pieces, are not copied from mapped files.
 _MAX_PIECE_BYTES, _MAX_PIECES = 1 << 14, 1 << 16
-# Maximum number of files that stay open with known regions.
+# The maximum number of files that stay open, with their regions.
 _MAX_OPEN_FILES = 64
 _buffers = ThreadBuffers()
 _STARTS = ("roi_start", "rel_roi_start")
@@ -37,10 +37,10 @@ _ENDS = ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")
 
 @register_operator
 class Numpy(PathReader):
-    """Reads arrays, or regions of them; all arrays of a batch must have the same type and rank.
+    """Reads arrays, or regions of arrays. All arrays of a batch must have the same type and number of dimensions.
 
-    Select the files by ``files``, by ``file_list`` (a text file with a path in each line), or by ``file_root``, with
-    all its subfolders.
+    Select the files by ``files``, by ``file_list`` (a text file with a path in each line), or by ``file_root``, a folder whose
+    files and whose subfolders' files are read.
 
     >>> arrays = fn.readers.numpy(file_root="arrays", roi_start=[0, 0], roi_shape=[64, 64])  # doctest: +SKIP
     """
@@ -84,14 +84,14 @@ class Numpy(PathReader):
             if sum(self._has(name) for name in names) > 1:
                 raise ValueError(f"{', '.join(f'`{name}`' for name in names)} arguments are mutually exclusive")
         self._policy = check_policy(self.args["out_of_bounds_policy"])
-        # The constant regions, by the arrays' shapes.
+        # If the region arguments are constants: the region for each shape of array.
         self._regions: dict[tuple[int, ...], Region] = {}
         self._parts: dict[str, _Part] = {}
         self._has_region = any(self._has(name) for name in _STARTS + _ENDS)
         super().setup()
 
     def _has(self, name: str) -> bool:
-        """Return whether an argument of the region is set; an empty list is not."""
+        """Return whether an argument of the region is set; an empty list counts as not set."""
         return self.given(name) and self.args.get(name) != []
 
     def output_specs(self) -> list[OutputSpec]:
@@ -108,7 +108,9 @@ class Numpy(PathReader):
         return None if read is None else self._arrays(read, indices, workspace)
 
     def _arrays(self, read: Contents, indices: np.ndarray, workspace: Workspace) -> list[TensorListCPU] | None:
-        """Return the arrays in whole files; None unless all have one type and are stored as they are needed."""
+        """Return the arrays in a batch of files as views. None unless all arrays have the same type and rank, and are in this machine's
+        byte order and in C order.
+        """
         from penstock.operators.readers._records_cpu import same_beginnings
 
         spans = list(zip(read.places.tolist(), read.sizes.tolist()))
@@ -133,11 +135,11 @@ class Numpy(PathReader):
         return [TensorListCPU.of_parts(read.block, starts, shapes, dtype, len(first.shape), infos)]
 
     def _read_regions(self, indices: np.ndarray, workspace: Workspace) -> list[TensorListCPU] | None:
-        """Read constant regions that consist of few short pieces; return None for others."""
+        """Read a batch of regions by copying short pieces of mapped files; return None if that is not possible."""
         if workspace.arguments or self._copier is None:
             return None
         try:
-            # A file may occur several times in a batch, as in the data set.
+            # A file may occur several times in a batch, because it may occur several times in the data set.
             items = self.items
             paths = [items[index] for index in indices.tolist()]
             parts = {path: self._part_of(self.path(path), workspace) for path in dict.fromkeys(paths)}
@@ -156,7 +158,7 @@ class Numpy(PathReader):
         return [batch]
 
     def _part_of(self, path: str, workspace: Workspace) -> _Part | None:
-        """Return the constant region of a file's array; None if it is not made of short pieces."""
+        """Return the constant region of a file's array; None if it cannot be copied in short pieces."""
         file = self.files.opened(path)
         if path not in self._parts or self._parts[path].file is not file:
             if len(self._parts) >= _MAX_OPEN_FILES:
@@ -173,7 +175,7 @@ class Numpy(PathReader):
         try:
             return PieceCopier()
         except OSError:
-            # A sandbox may forbid files in memory.
+            # A sandbox may forbid the system call that creates files in memory.
             return None
 
     @functools.cached_property
@@ -203,11 +205,11 @@ class Numpy(PathReader):
         try:
             return read_npy_header(beginning, size)
         except ValueError:
-            # The header is unusually long, or invalid.
+            # The header is unusually long, or invalid: read the whole file.
             return read_npy_header(self.files.read(path), size)
 
     def _region(self, shape: tuple[int, ...], sample: Sample) -> Region:
-        """Return the region that the sample requests from an array of this shape."""
+        """Return the region of an array of this shape that the sample's arguments request."""
         constant = not sample.workspace.arguments
         if constant and shape in self._regions:
             return self._regions[shape]
@@ -221,7 +223,7 @@ class Numpy(PathReader):
         return region
 
     def _part(self, path: str, header: NpyHeader, region: Region) -> tuple[np.ndarray, Region]:
-        """Return the rows of an array (columns, if in Fortran order) that a region spans, and the region relative to them."""
+        """Read the rows of an array (in Fortran order: the columns) that contain a region; return them, and the region relative to them."""
         shape = list(header.shape)
         if not shape:
             return self._array(path), region
@@ -239,7 +241,7 @@ class Numpy(PathReader):
 
 
 def _header_at(block: np.ndarray, place: int, size: int, workspace: Workspace) -> NpyHeader:
-    """Return the header of a file in memory; raise ValueError if it is damaged, or its array too large."""
+    """Return the header of a file in memory; raise ValueError if the header is damaged or the array exceeds the size limit."""
     header = read_npy_header(block[place : place + size], size)
     workspace.decoding.limits.check_bytes(header.size, "The array")
     return header
@@ -250,10 +252,10 @@ class _Part:
     """A region of an array in a file.
 
     Attributes:
-        file: the file that contains it.
-        shape, dtype: the shape and dtype of the region.
-        mapped: the file in memory; None if other ways of reading the region are faster.
-        pieces: addresses and sizes of its contiguous pieces: int64 of shape (n, 2).
+        file: the file that contains the array.
+        shape, dtype: the shape of the region and the type of its elements.
+        mapped: the file, mapped into memory; None if copying pieces is impossible, or slower than reading.
+        pieces: int64 of shape (n, 2): the address and the size in bytes of each contiguous piece of the region.
     """
 
     file: OpenFile
@@ -264,7 +266,7 @@ class _Part:
 
     @staticmethod
     def of(file: OpenFile, header: NpyHeader, region: Region) -> _Part:
-        """Return a region of a file's array, with its pieces."""
+        """Return a region of a file's array. Map the file and list the region's pieces if these are short, and not too many."""
         dtype, shape, extents = header.dtype, header.shape, tuple(region.extents)
         none = _Part(file, extents, dtype, None, np.empty((0, 2), np.int64))
         inside = all(a >= 0 and a + e <= s for a, e, s in zip(region.anchor, extents, shape))
@@ -285,17 +287,17 @@ class _Part:
 
 
 def _scratch(size: int) -> np.ndarray:
-    """Return memory that this thread's next call reuses."""
+    """Return ``size`` bytes of memory, which this thread's next call returns again."""
     return _buffers.array((size,), np.dtype(np.uint8))
 
 
 def _native(array: np.ndarray) -> np.ndarray:
-    """Return the array in this machine's byte order, contiguous."""
+    """Return the array as a contiguous one in this machine's byte order."""
     return np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
 
 
 def _as_held(value: float, dtype: np.dtype) -> float:
-    """Return the fill value in a type: integers are rounded and saturate, unlike in crops."""
+    """Return the fill value as it is in a type: for integer types it is rounded and saturates, unlike in `crop`."""
     if dtype.kind not in "iu":
         return value
     limits = np.iinfo(dtype)
@@ -303,7 +305,9 @@ def _as_held(value: float, dtype: np.dtype) -> float:
 
 
 class _RegionOfInterest:
-    """A sample's ``roi_*`` arguments under the names that boxes have elsewhere; single values apply to all axes."""
+    """A sample's ``roi_*`` arguments, with the interface and under the names that other operators use for boxes. Single values apply to
+    all axes.
+    """
 
     _NAMES = {name.replace("roi_", ""): name for name in _STARTS + _ENDS}
 
@@ -326,4 +330,4 @@ class _RegionOfInterest:
         return np.array([values * count], np.float64)
 
     def tensors(self, name: str) -> None:
-        """Return None: values from the graph follow the same rules as others."""
+        """Return None, so that values from the graph are treated like constants."""

@@ -1,4 +1,4 @@
-"""`readers.sequence`: sequences of frames stored as images in folders."""
+"""`readers.sequence`: reads sequences of frames that are stored as images in folders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from penstock.storage import join
 
 @register_operator
 class Sequence(Reader):
-    """Returns sequences of decoded frames (uint8, FHWC); each folder in ``file_root`` is a stream of frames.
+    """Returns sequences of decoded frames (uint8, FHWC). Each folder in ``file_root`` must contain the frames of one stream, as images.
 
     >>> frames = fn.readers.sequence(file_root="streams", sequence_length=8, step=8)  # doctest: +SKIP
     """

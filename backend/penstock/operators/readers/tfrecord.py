@@ -1,4 +1,4 @@
-"""`readers.tfrecord`: features of records in TFRecord files."""
+"""`readers.tfrecord`: reads features of records in TFRecord files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.tensors import TensorListCPU
 
 
 def read_index(files: Files, index_path: str) -> np.ndarray:
-    """Return the starts and sizes of a file's records, int64 of shape (n, 2), from an index with a record in each line."""
+    """Return the starts and sizes in bytes of a file's records, int64 of shape (n, 2), from an index with one record per line."""
     records = []
     for number, line in enumerate(files.read_text(index_path).splitlines(), 1):
         try:
@@ -34,7 +34,7 @@ def read_index(files: Files, index_path: str) -> np.ndarray:
 
 
 def index_lines(files: Files, path: str) -> Iterator[str]:
-    """Return the lines of a file's index in the format of :func:`read_index`.
+    """Yield the lines of a file's index in the format of :func:`read_index`.
 
     Source: TensorFlow's record format: length, checksum, data, checksum.
 
@@ -44,7 +44,7 @@ def index_lines(files: Files, path: str) -> Iterator[str]:
     data = files.read(path)
     start = 0
     while start < data.size:
-        # In a truncated file, whatever is read as the length is too large.
+        # If the file is truncated within the length, the result is wrong, but the record is found to be cut off anyway.
         length = int.from_bytes(data[start : start + 8].tobytes(), "little")
         size = 8 + 4 + length + 4
         if start + size > data.size:
@@ -72,9 +72,9 @@ _FILES = (
 
 @register_operator
 class TFRecord(Reader):
-    """Returns the selected features of ``tf.train.Example`` records, one output each.
+    """Returns the selected features of ``tf.train.Example`` records, one output for each feature.
 
-    ``fn.readers.tfrecord`` takes ``features`` as a dictionary and returns one, from names to outputs.
+    ``fn.readers.tfrecord`` takes ``features`` as a dictionary, and returns a dictionary of outputs with the same keys.
     """
 
     shuffles_list = False
@@ -100,7 +100,7 @@ class TFRecord(Reader):
     )
 
     def named_features(self) -> list[tuple[str, Any]]:
-        """Return the features to read, each with its name."""
+        """Return the names and declarations of the features to read."""
         names, features = self.args["feature_names"], self.args["features"]
         if len(names) != len(features):
             raise ValueError(f"{len(names)} names are given for {len(features)} features")
@@ -152,8 +152,8 @@ class TFRecord(Reader):
         ]
 
     def aligned(self, column: list[np.ndarray | None], output: int) -> list[np.ndarray | None]:
-        """Return one output. A feature missing in some records gets the others' rank; one missing in all becomes a
-        scalar.
+        """Return one output. If only some records have the feature, the placeholders of the others get the same rank. If no record has
+        it, all placeholders remain scalars.
         """
         found = next((sample for sample in column if sample is not None and sample.ndim), None)
         if found is None:
@@ -181,7 +181,14 @@ class TFRecord(Reader):
 
 
 def _values(feature: Feature, read: Contents, found: np.ndarray, infos: Sources) -> TensorListCPU | None:
-    """Return a feature of each record of a batch; None unless all records have it as declared."""
+    """Return a feature of all records of a batch; None unless all records have it in the declared type and shape.
+
+    Args:
+        feature: the feature.
+        read: the batch's records.
+        found: the columns that :func:`find_features` found for this feature, int64 of shape (records, 4).
+        infos: the samples' sources.
+    """
     from penstock.operators.readers._files_cpu import gather
     from penstock.operators.readers._records_cpu import decode_integers
 
@@ -211,14 +218,14 @@ def _values(feature: Feature, read: Contents, found: np.ndarray, infos: Sources)
 
 
 def _placeholder(feature: Feature) -> np.ndarray:
-    """Return the placeholder for a missing feature until the rest of the batch is known."""
+    """Return a scalar for a record without the feature; :meth:`TFRecord.aligned` replaces it once the rest of the batch is known."""
     value = feature.default_value if feature.kind != STRING else 0
     return np.array(value).astype(feature.dtype)
 
 
 @register_operator
 class TFRecordByName(TFRecord):
-    """Returns the selected features of ``tf.train.Example`` records, by name.
+    """Returns the selected features of ``tf.train.Example`` records, as a dictionary by name.
 
     >>> features = {"image": tfrecord.FixedLenFeature((), tfrecord.string, "")}
     >>> inputs = fn.readers.tfrecord(path="a.tfrecord", index_path="a.idx", features=features)  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""`experimental.readers.video`: sequences of frames from video files."""
+"""`experimental.readers.video`: reads sequences of frames from video files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from penstock.schema.libraries import PYAV
 class Video(VideoReader):
     """Returns sequences of frames (uint8, FHWC), then labels, frame numbers, timestamps and sound if requested.
 
-    Any format that FFmpeg reads is decoded on the CPU (DALI's CPU reader takes VP8, VP9 and MJPEG only). On a GPU its video
-    engine (NVDEC) decodes what it can, the CPU the rest. Needs PyAV: ``pip install penstock-triton[video]``.
+    The CPU decodes any format that FFmpeg supports (DALI's CPU reader supports VP8, VP9 and MJPEG only). With a GPU, its video engine
+    (NVDEC) decodes the files that it supports, the CPU all others. Needs PyAV: ``pip install penstock-triton[video]``.
 
     >>> clips = fn.experimental.readers.video(filenames=["a.mp4"], sequence_length=16, stride=2)  # doctest: +SKIP
     """

@@ -1,4 +1,4 @@
-"""`readers.webdataset`: samples stored as groups of files in tar archives."""
+"""`readers.webdataset`: reads samples that are stored as groups of files in tar archives."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Component(NamedTuple):
 
     @property
     def stem(self) -> str:
-        """The path up to the first dot of the file name, which a sample's files share."""
+        """The path up to the first dot of the file name; all files of a sample have the same."""
         folder, slash, name = self.name.rpartition("/")
         return folder + slash + name.partition(".")[0]
 
@@ -53,16 +53,16 @@ class Component(NamedTuple):
 
 
 Sample = tuple["Component | None", ...]
-# In bytes: a sample's unrequested files up to this size are read along with the others.
+# A sample's files are read in one piece if that reads at most this many bytes that are not requested.
 _MAX_GAP_BYTES = 1 << 14
-# In bytes: the largest archive, and the largest file whose size fits the eleven octal digits of a header.
+# The greatest accepted size of an archive, and the greatest size that fits the eleven octal digits of a file's header; in bytes.
 _MAX_ARCHIVE_BYTES, _MAX_SIZE_IN_HEADER = 1 << 62, (1 << 33) - 1
 
 
 def list_archive(files: Files, path: str) -> Iterator[list[Component]]:
-    """Return the samples of an archive: runs of files whose names differ only after the first dot.
+    """Yield the samples of an archive: lists of consecutive files whose names differ only after the first dot.
 
-    Files without a name before that dot are skipped. An archive without files has one sample without components.
+    Files whose name begins with a dot are skipped. For an archive without other files, yield one sample without files.
     """
     try:
         with files.open(path) as file, tarfile.open(mode="r:", fileobj=file) as archive:
@@ -79,7 +79,8 @@ def list_archive(files: Files, path: str) -> Iterator[list[Component]]:
 
 
 def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Component]]:
-    """Return the samples of an archive from its index: per line the extension, start, size (and name) of each file.
+    """Yield the samples of an archive from its index. A line describes a sample: the extension, start, size (and, in version 1.2, the
+    name) of each file.
 
     Source: the index that DALI's ``wds2idx`` writes, versions 1.1 and 1.2.
 
@@ -91,7 +92,7 @@ def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Compon
     named = _names_files(head, index_path)
     count = _sample_count(head, index_path)
     extent = None if is_remote(path) else files.size(path)
-    # The first and last samples reveal another archive's index: their files have other positions or sizes.
+    # To notice that an index belongs to another archive, check the positions and sizes of the first and last samples' files.
     checked = () if extent is None else (1, count)
     for number in range(1, count + 1):
         words = lines[number].split() if number < len(lines) else []
@@ -112,7 +113,7 @@ def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Compon
 
 
 def _is_in_archive(files: Files, component: Component) -> bool:
-    """Return whether the tar header just before ``component`` in its archive records its size."""
+    """Return whether the archive has a tar header before the component's start that states the component's size."""
     if component.start < tarfile.BLOCKSIZE:
         return False
     block = files.read_range(component.archive, component.start - tarfile.BLOCKSIZE, tarfile.BLOCKSIZE)
@@ -120,15 +121,15 @@ def _is_in_archive(files: Files, component: Component) -> bool:
         header = tarfile.TarInfo.frombuf(block.tobytes(), tarfile.ENCODING, "surrogateescape")
     except tarfile.HeaderError:
         return False
-    # A size that does not fit the header is stored elsewhere.
+    # A size that does not fit the header is stored elsewhere, and is not checked.
     return header.size == component.size or component.size > _MAX_SIZE_IN_HEADER
 
 
 def index_lines(files: Files, path: str) -> Iterator[str]:
-    """Return the lines of an archive's index in the format of :func:`read_index`, version 1.2.
+    """Yield the lines of an archive's index in the format of :func:`read_index`, version 1.2.
 
     Raises:
-        ValueError: the archive is corrupt, holds no samples, or holds a file with a space in its name.
+        ValueError: the archive is corrupt, has no files with extensions, or has a file with a space in its name.
     """
     listed = ([file for file in sample if file.extension] for sample in list_archive(files, path))
     samples = [sample for sample in listed if sample]
@@ -143,7 +144,7 @@ def index_lines(files: Files, path: str) -> Iterator[str]:
 
 
 def _names_files(head: list[str], index_path: str) -> bool:
-    """Return whether an index with this first line holds file names."""
+    """Return whether an index with this first line contains file names; raise ValueError if the line is malformed."""
     if not head:
         raise _malformed(index_path, 0, "no version signature found")
     if head[0] not in ("v1.1", "v1.2"):
@@ -162,7 +163,14 @@ def _sample_count(head: list[str], index_path: str) -> int:
 
 
 def _components(path: str, words: list[str], named: bool, index_path: str, number: int) -> Iterator[Component]:
-    """Return the files of one line of an index."""
+    """Yield the files that one line of an index describes.
+
+    Args:
+        path: the archive's path.
+        words: the words of the line.
+        named: whether the index contains file names.
+        index_path, number: the index and the number of the line, for messages.
+    """
     width = 4 if named else 3
     for i in range(0, len(words), width):
         try:
@@ -181,7 +189,7 @@ def _malformed(index_path: str, line: int, fault: str) -> ValueError:
     return ValueError(f"Malformed index file at '{index_path}' line {line} - {fault}")
 
 
-# The types that the files' bytes can be read as.
+# The types as which the bytes of files can be returned.
 _DTYPES = (UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64, FLOAT16, FLOAT, FLOAT64)
 
 
@@ -189,8 +197,8 @@ _DTYPES = (UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64, FLOAT16, FL
 class Webdataset(Reader):
     """Returns the selected files of each sample, one output for each entry of ``ext``.
 
-    A sample is a run of files in an archive whose names differ only in their extension: everything after the first dot.
-    An entry of ``ext`` may list several extensions, separated by semicolons: the first file with one of them is used.
+    A sample consists of consecutive files in an archive whose names differ only in the extension, which is everything after the first
+    dot. An entry of ``ext`` may list several extensions, separated by semicolons: the sample's first file with one of them is used.
 
     >>> images, labels = fn.readers.webdataset(  # doctest: +SKIP
     ...     paths=["train.tar"], ext=["jpg;png", "cls"], dtypes=[types.UINT8, types.INT32]
@@ -277,7 +285,11 @@ class Webdataset(Reader):
         return samples
 
     def _complete(self, archive: Iterator[list[Component]]) -> Iterator[Sample]:
-        """Return the selected components of the samples, except for skipped samples."""
+        """Yield the selected files of each sample, without samples that are skipped because a file is missing.
+
+        Raises:
+            ValueError: a file is missing and missing files are errors, or a file's size is no multiple of its type's size.
+        """
         for components in archive:
             sample = tuple(self._find(components, extensions) for extensions in self._wanted)
             for component, dtype in zip(sample, self._dtypes):
@@ -324,7 +336,7 @@ class Webdataset(Reader):
         found = [component for component in item if component is not None]
         if not found:
             return [np.empty(0, dtype) for dtype in self._numpy_dtypes]
-        # The files of a sample lie one after the other.
+        # The files of a sample are adjacent in the archive, so one read can get all of them.
         archive, first = found[0].archive, min(component.start for component in found)
         last = max(component.start + component.size for component in found)
         if last - first > sum(component.size for component in found) + _MAX_GAP_BYTES:
@@ -345,13 +357,13 @@ class Webdataset(Reader):
 
 
 class _Spans:
-    """The positions of the samples' files, in arrays.
+    """The positions of all samples' files, in arrays.
 
     Attributes:
-        files: the archive of each sample, as an index of its path: int64.
-        starts, sizes: the starts and sizes of the span that holds the sample's files: int64.
-        scattered: whether it also holds much unneeded data.
-        offsets, lengths: the offset and length of each file in the span, int64 of shape (samples, outputs).
+        files: the number of each sample's archive: int64.
+        starts, sizes: the start and the size in bytes of the span of the archive that contains the sample's files: int64.
+        scattered: whether the span also contains many bytes that are not requested.
+        offsets, lengths: the start of each file in the span, and its size, in bytes: int64 of shape (samples, outputs).
     """
 
     def __init__(self, samples: Sequence[Sample], outputs: int, counts: Sequence[int]) -> None:
