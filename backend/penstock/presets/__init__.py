@@ -1,4 +1,4 @@
-"""Pipelines made from a model's `preprocessor_config.json`, with results equal bit for bit to those of its processor.
+"""Pipelines made from a model's `preprocessor_config.json`. Their results equal bit for bit those of the model's processor.
 
 >>> pipeline = presets.preset("models/clip", batch_size=32)  # doctest: +SKIP
 """

@@ -12,20 +12,20 @@ from penstock.kernels.fitted_sizes import SizeArguments, fitted
 from penstock.presets.family import PIXELS, Family, Features, PresetError, Values, named
 from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, OPENAI, FixedFamily
 
-# Below this size, ConvNeXT crops after resizing.
+# If `size` is smaller than this, ConvNeXT resizes to a larger size and crops; otherwise it only resizes.
 _CONVNEXT_MIN_UNCROPPED_SIDE = 384
 _WHITE = 255
-# Prefix of settings and outputs of the larger of two pictures.
+# The prefix of the settings and outputs of the larger of two pictures.
 _HIGH_RES_PREFIX = "high_res_"
 _SHORTEST, _SQUARE = frozenset({"shortest_edge"}), frozenset({"height", "width"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConvNextFamily(FixedFamily):
-    """ConvNeXT, which resizes small images to a larger size, and crops their centre.
+    """ConvNeXT, which resizes to a larger size and crops the centre if the requested size is small.
 
     Attributes:
-        crop_pct: the fraction of the resized image that the crop covers.
+        crop_pct: the fraction of the resized image's shorter side that the crop covers.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 384})
@@ -56,7 +56,7 @@ class ConvNextFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class LevitFamily(FixedFamily):
-    """LeViT, whose shorter side is 256 / 224 of the requested size."""
+    """LeViT, which resizes the shorter side to 256 / 224 of the requested length."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 224})
     resample: int = 3
@@ -80,7 +80,7 @@ class EfficientNetFamily(FixedFamily):
     """EfficientNet, which can divide by the standard deviation twice.
 
     Attributes:
-        include_top: whether to divide twice.
+        include_top: whether to divide by the standard deviation again after normalizing.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 346, "width": 346})
@@ -102,10 +102,10 @@ class EfficientNetFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class MobileViTFamily(FixedFamily):
-    """MobileViT, which takes channels in BGR order, and does not normalize.
+    """MobileViT, whose results are in BGR order and not normalized.
 
     Attributes:
-        do_flip_channel_order: whether blue is first.
+        do_flip_channel_order: whether to convert to BGR order.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 224})
@@ -125,7 +125,7 @@ class MobileViTFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class PerceiverFamily(FixedFamily):
-    """Perceiver, which crops the middle of an image before resizing it."""
+    """Perceiver, which crops the centre of an image before resizing it."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
     resample: int = 3
@@ -163,7 +163,7 @@ class PoolFormerFamily(FixedFamily):
     """PoolFormer, which resizes to a larger size than its centre crop.
 
     Attributes:
-        crop_pct: the fraction of the resized image that `size` covers.
+        crop_pct: the fraction of the resized image's sides that `size` covers.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 224})
@@ -194,10 +194,10 @@ class PoolFormerFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class TextNetFamily(FixedFamily):
-    """TextNet, whose sides are multiples of a number.
+    """TextNet, which resizes to sides that are multiples of a number.
 
     Attributes:
-        size_divisor: sides are multiples of it.
+        size_divisor: the sides of results are multiples of this number.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 640})
@@ -224,7 +224,7 @@ class TextNetFamily(FixedFamily):
         return fitted("shortest-up", height, width, bounds)[:2]
 
 
-# Settings for the codebook and the masking in training, which the pixels for the encoder do not depend on.
+# Settings for the codebook and for masking, both used in training only. The encoder's pixels do not depend on them.
 _FLAVA_TRAINING = frozenset(
     {
         "codebook_crop_size",
@@ -277,7 +277,7 @@ class LlavaFamily(FixedFamily):
     """LLaVA 1.5.
 
     Attributes:
-        do_pad: first pad images to squares with the mean colour.
+        do_pad: pad images to squares with the mean colour before resizing.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 224})
@@ -310,15 +310,15 @@ class JanusFamily(FixedFamily):
     """Janus and DeepSeek-VL.
 
     Attributes:
-        size: `height` and `width`, equal: the length of the longer side.
+        size: `height` and `width`, which must be equal: the length of the longer side.
         min_size: the smallest length of the shorter side.
-        do_pad: pad images to squares with the mean colour.
+        do_pad: pad images to squares with the mean colour, after resizing.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 384, "width": 384})
     resample: int = 3
     do_pad: bool = True
-    # transformers' processor saves the colour, but recomputes it from the mean when it is created.
+    # transformers' processor saves `background_color` in configurations, but recomputes it from the mean when it is created.
     ignored: frozenset[str] = NO_CROP | {"pad_size", "background_color"}
     min_size: int = 14
 
@@ -340,7 +340,7 @@ class JanusFamily(FixedFamily):
     def finished(self, images: DataNode, backend: str) -> DataNode:
         if not self.do_pad:
             return self.normalized(images, backend)
-        # The longer side of the resized image.
+        # The length of the resized image's longer side.
         side = max(self.size["height"], self.min_size) if self.do_resize else None
         return self.normalized(squared(images, self.image_mean, side), backend)
 
@@ -355,11 +355,11 @@ class JanusFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class HybridFamily(JanusFamily):
-    """DeepSeek-VL with two encoders, the second of which sees a larger picture.
+    """DeepSeek-VL with two encoders, the second of which gets a larger picture.
 
     Attributes:
-        high_res_size, high_res_resample, high_res_image_mean, high_res_image_std: like `size` and the others, for the larger picture, from
-            which the smaller one is made.
+        high_res_size, high_res_resample, high_res_image_mean, high_res_image_std: the settings of the larger picture, from which the
+            smaller one is made; they have the same meaning as `size`, `resample`, `image_mean` and `image_std`.
     """
 
     image_mean: tuple[float, ...] = OPENAI["image_mean"]
@@ -392,7 +392,7 @@ class HybridFamily(JanusFamily):
 
     @property
     def _large(self) -> JanusFamily:
-        """The settings of the larger picture."""
+        """A family with the settings of the larger picture."""
         high_res = {name: getattr(self, _HIGH_RES_PREFIX + name) for name in self._doubled}
         return replace(self, **high_res)
 
@@ -404,12 +404,12 @@ class HybridFamily(JanusFamily):
 
 
 def squared(images: DataNode, means: Sequence[float], side: int | None = None) -> DataNode:
-    """Return images centred on a coloured square, whose colour is white times the means; see :func:`on_square`."""
+    """Return images centred on squares of the mean colour, 255 times ``means``; ``side`` is as for :func:`on_square`."""
     return on_square(images, [int(mean * _WHITE) for mean in means], side)
 
 
 def on_square(images: DataNode, colour: Sequence[int], side: int | None = None) -> DataNode:
-    """Return images in the middle of a square of a colour, with a known side, or with the longer side of each."""
+    """Return images centred on squares of a colour. ``side``: the side of the squares; None: each image's longer side."""
     length: DataNode | float = float(side or 0)
     if side is None:
         length = fn.cast(fn.reductions.max(images.shape()[:2]), dtype=types.FLOAT)

@@ -1,4 +1,4 @@
-"""Feature extractors of codecs with two inputs, the sound itself and rows of mel bands: NeuCodec and X-Codec 2."""
+"""Feature extractors of codecs that have two inputs, the sound itself and rows of mel bands: NeuCodec and X-Codec 2."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.presets.family import Features, named
 from penstock.presets.spectra import INT16, KALDI, RowFamily, Values, mask_of, up, whole
 from penstock.presets.speech import FEATURES, FEATURES_MASK, PADDING_MASK, VALUES
 
-# Constants of the classes in transformers, not in configurations: bands, and windows per row.
+# Constants in transformers' classes, which configurations cannot set: the number of bands, and of windows per row.
 _BANDS, _STRIDE = 80, 2
 
 
@@ -22,16 +22,16 @@ class NeuCodecFamily(RowFamily):
     """NeuCodec.
 
     Attributes:
-        feature_size: 80; the feature extractor in transformers always uses 80 bands.
+        feature_size: without effect: the feature extractor in transformers always uses 80 bands.
         padding_value: the value with which bands are padded; sounds are padded with zeros.
-        hop_length: one zero is appended to sounds, which are then padded to a multiple of this many samples.
-        silence_beside: zeros before and after a sound when bands are computed.
+        hop_length: one zero is appended to a sound, which is then padded to a multiple of this many samples.
+        silence_beside: the number of zeros before and after a sound when bands are computed.
     """
 
     padding_value: float = 1.0
     hop_length: int = 320
     silence_beside: int = 0
-    # transformers' feature extractor saves these settings, but uses constants.
+    # transformers' feature extractor saves these settings in configurations, but uses constants instead.
     ignored: frozenset[str] = frozenset({"frame_length", "frame_shift", "num_mel_bins", "stride"})
 
     padding = True
@@ -112,7 +112,7 @@ class NeuCodecFamily(RowFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class XcodecFamily(NeuCodecFamily):
-    """X-Codec 2, which adds half a step of silence before and after a sound."""
+    """X-Codec 2, which adds half a hop length of silence before and after a sound when it computes bands."""
 
     def converted(self, values: Values) -> Values:
         settings = super().converted(values)

@@ -1,4 +1,4 @@
-"""The contents of a `preprocessor_config.json`: the class name of a processor in transformers, and its settings."""
+"""Reads `preprocessor_config.json`, which contains the name of a processor's class in transformers and the processor's settings."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ from penstock.presets.videos import (
     VJepaFamily,
 )
 
-# File names of configurations in a folder; the last file holds all of them, under the keys below.
+# The file names of configurations in a folder. The last file contains the configurations of all kinds, under the keys below.
 FILE, _VIDEO_FILE, _ALL = "preprocessor_config.json", "video_preprocessor_config.json", "processor_config.json"
 _PARTS: Mapping[str, tuple[str, ...]] = {
     "images": ("image_processor",),
@@ -196,8 +196,8 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
     "videos": ("video_processor",),
 }
 _EDGE_224, _EDGE_256, _SIDES_224 = {"shortest_edge": 224}, {"shortest_edge": 256}, {"height": 224, "width": 224}
-# The classes of `transformers`, without their suffix, with their default settings; and those outside of it: YOLO's
-# letterbox, and open_clip.
+# The default settings of classes in `transformers`, by the class's name without its suffix; and of YOLO's letterbox and open_clip,
+# which are not in `transformers`.
 _FAMILIES: dict[str, Family] = {
     "Apertus1p5": AreaFamily(),
     "Aria": AriaFamily(),
@@ -455,9 +455,9 @@ _FAMILIES: dict[str, Family] = {
     "Yolos": DetectionFamily(multiple=16),
     "ZoeDepth": ZoeFamily(),
 }
-# Feature extractors that share their name with an image processor of another family.
+# Feature extractors whose name without the suffix is that of an image processor.
 _SOUNDS_OF: dict[str, Family] = {"Phi4MultimodalFeatureExtractor": Phi4SoundFamily()}
-# Classes of transformers that no preset can follow, with the reason.
+# The reasons why some classes of transformers have no preset.
 _SUMMED = "it normalizes by the mean and deviation of a whole image, and PyTorch's order of summation is not defined"
 _UNFOLLOWED = {
     "ImageGPTImageProcessor": "it finds colours by a product of matrices, whose rounding depends on PyTorch's implementation",
@@ -472,7 +472,7 @@ _UNFOLLOWED = {
     "VitMatteImageProcessor": "it takes trimaps in addition to images",
     "VitPoseImageProcessor": "it takes boxes in addition to images",
 }
-# Endings of class names, and their replacement in the name of the family.
+# The endings of class names, and what replaces them in the keys of `_FAMILIES`.
 _ENDINGS = {
     "ImageProcessorFast": "",
     "ImageProcessorPil": "",
@@ -483,7 +483,7 @@ _ENDINGS = {
 _KINDS = {"images": "ImageProcessor", "videos": "Processor", "audio": "FeatureExtractor"}
 _MAX_SUGGESTED_NAMES = 3
 """The number of names that a message about an unknown class suggests."""
-# Models of timm and open_clip have a single file, which names no processor but has one of the keys below.
+# Models of timm and open_clip have a single file, which does not name a processor. The keys below identify it.
 _TIMM_FILE, _OPEN_CLIP_FILE = "config.json", "open_clip_config.json"
 _TELLING = {"pretrained_cfg": "TimmWrapperImageProcessor", "preprocess_cfg": "OpenClipImageProcessor"}
 _TYPES = ("image_processor_type", "feature_extractor_type", "video_processor_type")
@@ -493,17 +493,19 @@ _TYPE_OF_KIND = {"images": _TYPES[0], "audio": _TYPES[1], "videos": _TYPES[2]}
 
 
 def families() -> tuple[str, ...]:
-    """Return the names in `transformers` of the processors that presets follow."""
+    """Return the names of the processors in `transformers` for which there are presets."""
     return (*(name + _KINDS[family.kind] for name, family in _FAMILIES.items()), *_SOUNDS_OF)
 
 
 def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
-    """Return the settings of a configuration: a folder with `preprocessor_config.json`, that file, or its contents.
+    """Return the settings of a configuration.
 
-    For models of timm, the file is `config.json`; for open_clip, `open_clip_config.json`.
+    Args:
+        source: a folder with `preprocessor_config.json` (timm: `config.json`; open_clip: `open_clip_config.json`), that file, or the
+            file's contents.
 
     Raises:
-        PresetError: no preset follows its class, or one of its settings.
+        PresetError: there is no preset for the configuration's class, or a setting is not supported.
         FileNotFoundError: there is no such file.
     """
     values = part_of(configuration_of(source))
@@ -516,18 +518,18 @@ def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
 
 @functools.cache
 def _vocabulary() -> frozenset[str]:
-    """Return the settings of all families."""
+    """Return the names of the settings of all families."""
     return frozenset[str]().union(*map(known_settings, _FAMILIES.values()))
 
 
 def class_name(configuration: Mapping[str, object]) -> str:
-    """Return the class name in a configuration, or an empty string."""
+    """Return the class name in a configuration; "" if there is none."""
     by_settings = next((name for key, name in _TELLING.items() if key in configuration), "")
     return str(next(filter(None, map(configuration.get, _TYPES)), by_settings))
 
 
 def _unknown_class(name: str) -> str:
-    """Return the error for a class that no preset follows; ``name`` is empty if there is none."""
+    """Return the error message for a class without a preset; ``name`` is empty if the configuration names no class."""
     if not name:
         return f"The configuration names no class (`image_processor_type`), as a model's own {FILE} does"
     reason = _UNFOLLOWED.get(name.removesuffix("Fast"))
@@ -538,11 +540,12 @@ def _unknown_class(name: str) -> str:
 
 
 def part_of(configuration: Mapping[str, object], kind: str | None = None) -> Mapping[str, object]:
-    """Return the settings of one class from a configuration with those of several, such as Qwen2.5-Omni's.
+    """Return the settings of one class from a configuration that may contain those of several, such as Qwen2.5-Omni's.
 
     Args:
-        kind: the kind of input: `images`, `audio` or `videos`; by default, the first of these that the configuration
-            has.
+        configuration: the configuration's contents.
+        kind: the kind of input: `images`, `audio` or `videos`; by default, the first of these for which the configuration names a
+            class.
     """
     named = [key for key in _TYPES if configuration.get(key)]
     wanted = _TYPE_OF_KIND[kind] if kind else named[0] if named else ""
@@ -554,7 +557,7 @@ def part_of(configuration: Mapping[str, object], kind: str | None = None) -> Map
 
 
 def _family_named(name: str) -> Family | None:
-    """Return the family that follows a class in transformers, with that class's default settings, if there is one."""
+    """Return the family of a class in transformers, with the class's default settings; None if there is none."""
     if name.removesuffix("Fast") in _UNFOLLOWED:
         return None
     family_name = next((name.removesuffix(end) + left for end, left in _ENDINGS.items() if name.endswith(end)), name)
@@ -562,22 +565,23 @@ def _family_named(name: str) -> Family | None:
 
 
 def _settings_of(name: str) -> frozenset[str]:
-    """Return the known settings of a class in transformers."""
+    """Return the names of the known settings of a class in transformers."""
     family = _family_named(name)
     return frozenset() if family is None else known_settings(family)
 
 
 def configuration_of(source: str | Path | Mapping[str, object], kind: str = "images") -> Mapping[str, object]:
-    """Return a configuration's contents, as :func:`read_configuration` takes them.
+    """Return the contents of a configuration, which :func:`read_configuration` accepts.
 
-    As in transformers, a part of `processor_config.json` takes precedence over the class's own file in the folder.
+    As in transformers, a part of `processor_config.json` takes precedence over a separate file in the folder.
 
     Args:
-        source: a folder, a file or the contents.
-        kind: `images` (or, where a folder has no images' configuration, that of sounds), `audio` or `videos`.
+        source: a folder, a file, or the contents.
+        kind: the kind of input: `images`, `audio` or `videos`. If a folder has no configuration for images, `images` returns that of
+            another kind.
 
     Raises:
-        PresetError: the file holds no such configuration.
+        PresetError: the file contains no configuration of this kind.
         FileNotFoundError: there is no such file.
     """
     if isinstance(source, Mapping):
@@ -596,13 +600,13 @@ def configuration_of(source: str | Path | Mapping[str, object], kind: str = "ima
 
 
 def _parts_in(path: Path, names: Iterable[str]) -> list[Mapping[str, object]]:
-    """Return the parts of `processor_config.json` that have these names."""
+    """Return the parts of `processor_config.json` with these keys."""
     held = _read(path)
     return [part for part in map(held.get, names) if isinstance(part, dict)]
 
 
 def _part_in(path: Path, kind: str) -> Mapping[str, object]:
-    """Return the part of `processor_config.json` for images, sounds or videos; where images have none, that of another kind."""
+    """Return the part of `processor_config.json` for a kind of input. If there is none for images, return that of another kind."""
     names = [*_PARTS[kind], *[name for other in _PARTS.values() for name in other if kind == "images"]]
     parts = _parts_in(path, names)
     if not parts:

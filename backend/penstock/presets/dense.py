@@ -1,4 +1,4 @@
-"""Image processors of models that predict a value for every pixel, such as masks and depth; and ViLT, which sizes images like them."""
+"""Image processors of models that predict a value for every pixel, such as masks and depth; and ViLT, which resizes in the same way."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _OFFSETS = "patch_offsets"
 
 @dataclass(frozen=True, kw_only=True)
 class MaskFormerFamily(DetectionFamily):
-    """MaskFormer and Mask2Former, which always pad.
+    """MaskFormer and Mask2Former, which always pad, whatever `do_pad` is.
 
     Attributes:
-        size_divisor: sides are multiples of it.
+        size_divisor: the sides of results are multiples of this number.
     """
 
     size_divisor: int = 32
@@ -62,8 +62,8 @@ class ViltFamily(DetectionFamily):
     """ViLT.
 
     Attributes:
-        size: `shortest_edge`; the longer side is at most 1333 / 800 of it.
-        size_divisor: sides are multiples of it.
+        size: `shortest_edge`; the longer side becomes at most 1333 / 800 as long.
+        size_divisor: the sides of results are multiples of this number.
     """
 
     image_mean: tuple[float, ...] = (0.5, 0.5, 0.5)
@@ -94,7 +94,7 @@ class BridgeTowerFamily(ViltFamily):
     """BridgeTower, which resizes like ViLT and crops the centre.
 
     Attributes:
-        crop_size: `shortest_edge`, the side of a square.
+        crop_size: `shortest_edge`, the side of the square crop.
     """
 
     image_mean: tuple[float, ...] = OPENAI["image_mean"]
@@ -113,7 +113,7 @@ class BridgeTowerFamily(ViltFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class OneFormerFamily(DetectionFamily):
-    """OneFormer, whose model receives its task in words.
+    """OneFormer, whose model receives the task in words.
 
     Attributes:
         task_inputs: the task of each image, `semantic`, `instance` or `panoptic`: an argument of the
@@ -141,7 +141,7 @@ class OneFormerFamily(DetectionFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class SuperPointFamily(FixedFamily):
-    """SuperPoint, which normalizes nothing.
+    """SuperPoint, which does not normalize.
 
     Attributes:
         do_grayscale: must be false.
@@ -164,7 +164,7 @@ class SuperPointFamily(FixedFamily):
         raise PresetError("SuperPoint does not tell how many tokens an image becomes")
 
 
-# Weights of red, green and blue in grey, as in torchvision.
+# The weights of red, green and blue in a grey value, as in torchvision.
 _GREY = (0.2989, 0.587, 0.114)
 
 
@@ -198,7 +198,7 @@ class MatchingFamily(FixedFamily):
         red, green, blue = (images[channel] for channel in range(CHANNELS))
         grey = red * _GREY[0]
         for values, part in ((green, _GREY[1]), (blue, _GREY[2])):
-            # As PyTorch does, rounding once for both steps.
+            # Like PyTorch, round once after multiplication and addition.
             exact = fn.cast(values, dtype=types.FLOAT64) * types.Constant(float(np.float32(part)), dtype=types.FLOAT64)
             grey = fn.cast(exact + fn.cast(grey, dtype=types.FLOAT64), dtype=types.FLOAT)
         coloured = fn.reductions.max(fn.cast((red != green) | (green != blue), dtype=types.FLOAT))
@@ -223,7 +223,7 @@ class SapiensFamily(FixedFamily):
 
     Attributes:
         size: `height` and `width`.
-        do_pad: images keep their aspect ratio, and are centred on black.
+        do_pad: resize images without changing their aspect ratio, and centre them on a black canvas.
     """
 
     image_mean: tuple[float, ...] = IMAGENET["image_mean"]
@@ -255,9 +255,9 @@ class DptFamily(FixedFamily):
     """DPT and Depth Anything.
 
     Attributes:
-        keep_aspect_ratio: images keep their aspect ratio, and one side becomes nearly as long as requested.
-        ensure_multiple_of: sides are multiples of it.
-        do_pad, size_divisor: whether images are padded with zeros on all sides, to multiples of `size_divisor`.
+        keep_aspect_ratio: resize without changing the aspect ratio, so that one side becomes nearly as long as requested.
+        ensure_multiple_of: sides are resized to multiples of this number.
+        do_pad, size_divisor: whether to pad images with zeros on all sides, to multiples of `size_divisor`.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 384, "width": 384})
@@ -313,11 +313,11 @@ class DptFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class ZoeFamily(FixedFamily):
-    """ZoeDepth, which rescales, extends images by mirroring their ends, and resizes them with aligned corners.
+    """ZoeDepth, which rescales values, extends images by reflection at their edges, and then resizes them with aligned corners.
 
     Attributes:
-        do_pad: whether images are mirrored.
-        keep_aspect_ratio, ensure_multiple_of: as for DPT; `ensure_multiple_of` may be a fraction.
+        do_pad: whether to extend images by reflection.
+        keep_aspect_ratio, ensure_multiple_of: as in :class:`DptFamily`; `ensure_multiple_of` may be a fraction.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 384, "width": 512})
@@ -379,10 +379,10 @@ class ZoeFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class GlpnFamily(ImageFamily):
-    """GLPN, which makes sides multiples of a number, and does not normalize.
+    """GLPN, which resizes to sides that are multiples of a number, and does not normalize.
 
     Attributes:
-        size_divisor: sides are multiples of it.
+        size_divisor: the sides of results are multiples of this number.
     """
 
     do_normalize: bool = False
@@ -406,11 +406,11 @@ class GlpnFamily(ImageFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class SwinFamily(ImageFamily):
-    """Swin2SR, which extends images by mirroring their ends, and does not normalize.
+    """Swin2SR, which extends images by reflection at their edges, and does not normalize.
 
     Attributes:
-        size_divisor: sides become the next multiples of it.
-        do_pad: whether images are mirrored.
+        size_divisor: sides are extended to the next multiples of this number.
+        do_pad: whether to extend images.
         pad_size: an older name of `size_divisor`.
     """
 
@@ -443,10 +443,10 @@ class EomtFamily(FixedFamily):
 
     Attributes:
         size: `shortest_edge` and `longest_edge`.
-        do_pad: whether smaller images are put in the corner of a black canvas of these sides.
-        do_split_image: whether the longer side is cut into overlapping parts of the shortest edge. All parts of a call are
-            joined, and `patch_offsets` gives their positions: in a pipeline the first pixel and the one after the last;
-            `ImageProcessor` adds the image's number before these.
+        do_pad: whether to put smaller images in the upper left corner of a black canvas of `size`.
+        do_split_image: whether to cut images along the longer side into overlapping squares with sides of `shortest_edge`. The squares of
+            all images of a call are joined, and `patch_offsets` contains their positions: in a pipeline the range of pixels, end
+            exclusive, along the longer side; `ImageProcessor` adds the number of the image before the range.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 640, "longest_edge": 640})
@@ -473,14 +473,14 @@ class EomtFamily(FixedFamily):
         images, side = self.prepared(data, backend), self.size["shortest_edge"]
         extents = images.shape(dtype=types.INT32)
         height, width = extents[0:1], extents[1:2]
-        # Squares are cut along the width.
+        # Square images are cut along the width.
         is_high, is_wide = height > width, height <= width
         boxes = fn.tile_boxes(
             images, tile=fn.cat(is_high * side + is_wide * height, is_wide * side + is_high * width), spread=True
         )
         parts, counts = fn.crop_boxes(images, boxes)
         values = fn.collect(self.finished(parts, backend), counts=counts, name=PIXELS)
-        # Parts begin at 0 along the shorter side.
+        # The start along the longer side is the maximum of both, because along the shorter side parts start at 0.
         starts = fn.cast(fn.reductions.max(boxes[:, :2], axes=[1], keep_dims=True), dtype=types.INT64)
         return values, fn.cat(starts, starts + side, axis=1, name=_OFFSETS)
 

@@ -1,4 +1,4 @@
-"""Image processors of detectors and of SAM, which keep an image's shape: DETR, RT-DETR, SAM."""
+"""Image processors of detectors and segmenters that mostly preserve an image's aspect ratio: DETR, RT-DETR, RF-DETR, SAM, YOLO."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ _SQUARE, _WITHIN = frozenset({"height", "width"}), frozenset({"max_height", "max
 
 @dataclass(frozen=True, kw_only=True)
 class DetectionFamily(FixedFamily):
-    """DETR and its relatives, which return masks of the padding.
+    """DETR and related models, which return masks that distinguish the image from padding.
 
     Attributes:
-        max_size: the longest edge, in the form of older configurations.
-        longest: the default of the longest edge if only a shortest edge is set; 0: not supported.
-        multiple: sides of images that keep their aspect ratio are multiples of it.
+        max_size: the longest edge, as older configurations state it.
+        longest: the longest edge if `size` is a single number, the shortest edge, as in older configurations; 0: that form is not
+            supported.
+        multiple: images that are resized to a shortest and longest edge get sides that are multiples of this number.
     """
 
     image_mean: tuple[float, ...] = IMAGENET["image_mean"]
@@ -54,7 +55,7 @@ class DetectionFamily(FixedFamily):
         settings = dict(values)
         size = settings["size"]
         if self.longest and (settings["max_size"] or isinstance(size, int)):
-            # The form of older configurations.
+            # Older configurations state the shortest edge as a single number, and the longest edge as `max_size`.
             shortest = size if isinstance(size, int) else dict(size).get("shortest_edge")
             settings["size"] = {"shortest_edge": shortest, "longest_edge": settings["max_size"] or self.longest}
         elif settings["max_size"]:
@@ -73,7 +74,7 @@ class DetectionFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class RfDetrFamily(DetectionFamily):
-    """RF-DETR, which rescales first, and then resizes floats without antialiasing."""
+    """RF-DETR, which rescales values first, and then resizes float images without antialiasing."""
 
     antialias: bool = False
     torchvision_only: bool = True
@@ -98,11 +99,11 @@ class RfDetrFamily(DetectionFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class SamFamily(ImageFamily):
-    """SAM: the longer side fills a square, padded with zeros.
+    """SAM, which resizes the longer side to a length and pads with zeros below and to the right.
 
     Attributes:
-        size: `longest_edge`.
-        do_pad, pad_size: whether images are padded to the square; its `height` and `width`.
+        size: `longest_edge`, the length of the longer side.
+        do_pad, pad_size: whether to pad images, and the `height` and `width` to which they are padded.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"longest_edge": 1024})
@@ -140,16 +141,16 @@ SAM = SamFamily(**IMAGENET)
 
 @dataclass(frozen=True, kw_only=True)
 class LetterboxFamily(Family):
-    """YOLO as Ultralytics prepares it: resized to fit by OpenCV's linear filter, padded with gray, divided by 255.
+    """YOLO's letterbox, as in Ultralytics: images are resized to fit with OpenCV's linear filter, padded with gray, and divided by 255.
 
     Attributes:
         size: `height` and `width` of the result.
-        padding_value: the gray beside the image.
-        auto: padding is left out in whole multiples of `stride`, which makes the result smaller.
+        padding_value: the gray value around the image.
+        auto: make the result as much smaller as padding can be left out in whole multiples of `stride`.
         stride: the model's stride, in pixels.
-        scale_fill: the image is stretched to fill the result, unless `auto` is set.
-        scaleup: whether images are enlarged.
-        center: whether the image is in the middle, or else in the upper left corner.
+        scale_fill: stretch the image to fill the result, unless `auto` is set.
+        scaleup: whether images may be enlarged.
+        center: put the image in the middle of the result instead of in the upper left corner.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 640, "width": 640})

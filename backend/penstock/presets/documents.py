@@ -16,7 +16,7 @@ class LayoutFamily(FixedFamily):
     """LayoutLM v3, whose tokenizer receives the words and boxes.
 
     Attributes:
-        apply_ocr: whether transformers' processor runs Tesseract to find these; must be false.
+        apply_ocr: whether transformers' processor runs Tesseract to find words and boxes; must be false.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
@@ -35,7 +35,7 @@ class LayoutFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class BlueLayoutFamily(LayoutFamily):
-    """LayoutLM v2, which takes bytes, blue first."""
+    """LayoutLM v2, whose results are uint8 in BGR order."""
 
     do_rescale: bool = False
     do_normalize: bool = False
@@ -54,13 +54,13 @@ class BlueLayoutFamily(LayoutFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class DonutFamily(FixedFamily):
-    """Donut: pages reduced to fit a page size, and centred on it.
+    """Donut: images reduced to fit a page size, and centred on the page.
 
     Attributes:
-        size: `height` and `width` of a page; if it is two numbers, its width comes first.
-        do_thumbnail: whether images as wide as a page are reduced to its height.
+        size: `height` and `width` of a page; of two numbers, the width comes first.
+        do_thumbnail: whether images are reduced to fit the page, after their shorter side is resized to that of the page.
         do_align_long_axis: must be false.
-        do_pad: whether images are padded with black.
+        do_pad: whether to pad images with black to the page.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 2560, "width": 1920})

@@ -1,4 +1,4 @@
-"""The base of all families of processors: reading their settings, and the steps that most of them share."""
+"""The base classes of all families of processors: reading their settings, and the steps that most of them share."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _log = logging.getLogger(__name__)
 PIXELS = "pixel_values"
 CHANNELS = 3
 ARITHMETIC = {"torchvision": "torchvision", "pil": "numpy"}
-"""The library whose arithmetic normalizes, for each library that resizes."""
-# PIL's numbers of filters, and the names of PIL's and torchvision's filters.
+"""The library whose arithmetic is used for normalizing, by the library that is used for resizing."""
+# The names of PIL's and of torchvision's filters, by PIL's numbers.
 _PIL_FILTERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
 _TORCHVISION_FILTERS = {0: "nearest-exact", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
-# Settings that many configurations hold, and that change no value of an RGB image if a family does not have them.
+# Settings in many configurations that change no value of an RGB image, unless a family has them as an attribute.
 # `make parity` tries every setting of every class.
 _WITHOUT_EFFECT = frozenset(
     {
@@ -53,70 +53,71 @@ _WITHOUT_EFFECT = frozenset(
         "video_sampling",
     }
 )
-# Settings that some classes of transformers read and that change values, but that no family has: noise, and CLIP's
-# older name for a square size.
+# Settings that change values, and that some classes of transformers read although no family here has them: noise, and CLIP's older
+# name for a square size.
 _READ_BY_SOME = frozenset({"dither", "use_square_size"})
-# Sizes that are only read if a flag is set.
+# Sizes that are only read if a flag is set, with the flag.
 _FLAGS = {"crop_size": "do_center_crop", "pad_size": "do_pad"}
 
 
 class PresetError(PenstockError, ValueError):
-    """A configuration that no preset follows."""
+    """The error for a configuration that presets do not support."""
 
 
 Values = dict[str, Any]
-"""Values by name: settings of a configuration, or outputs of a processor."""
+"""Values by name: the settings of a configuration, or the outputs of a processor."""
 Features = Mapping[str, np.ndarray]
 """A pipeline's results for one image, by the names of its outputs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """A family of processors, and its settings."""
+    """Base class of families: processors that do the same with different settings. An instance contains the settings."""
 
     names: ClassVar[tuple[str, ...]] = (PIXELS,)
     """The names of the outputs."""
     tells_by: ClassVar[tuple[str, ...]] = ()
-    """Properties of the model that, besides the settings, are needed to count an image's tokens."""
+    """The names of the model's properties that are needed, in addition to the settings, to count an image's tokens."""
     hidden: ClassVar[frozenset[str]] = frozenset()
-    """Attributes in which a family's classes differ, and that configurations cannot set."""
+    """Attributes that are not settings: they distinguish the classes of a family, and configurations cannot set them."""
     unchanged: ClassVar[frozenset[str]] = frozenset()
-    """Settings that transformers' processor reads once, so that a call cannot change them."""
+    """Settings that transformers' processor reads only when it is created, so that a call cannot change them."""
     none_means_default: ClassVar[bool] = False
-    """Whether transformers' processor is of the older kind: None in a call means its default, and results may be
-    interleaved.
+    """Whether transformers' processor is of the older kind, for which None in a call means the default, and whose results may have
+    interleaved channels.
     """
     unstacked: ClassVar[tuple[str, ...]] = ()
-    """Outputs that a call always returns as lists, with one item for each image."""
+    """The outputs that a call always returns as lists with one item for each image."""
     separate_prompts: ClassVar[bool] = False
     """Whether each image of a list belongs to a separate prompt."""
     older_settings: ClassVar[Mapping[str, str]] = {}
-    """Older names of settings that transformers' processor accepts."""
+    """The current names of settings, by the older names that transformers' processor accepts."""
     ignores_unknown: ClassVar[bool] = True
-    """Whether transformers' processor stores settings that it does not have, and ignores them, as most do."""
+    """Whether transformers' processor stores unknown settings and ignores them, as most processors do."""
     bfloat16: ClassVar[bool] = False
-    """Whether transformers' processor returns bfloat16, which presets return as float32 of the same precision."""
+    """Whether transformers' processor returns bfloat16; presets return the same values as float32."""
     kind: ClassVar[str] = "images"
-    """Kind and name of the input: `images`, `videos` or `audio`."""
+    """The kind of input, which is also the name of the input: `images`, `videos` or `audio`."""
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The names of the outputs."""
+        """The names of the outputs that these settings give."""
         return self.names
 
     @property
     def concatenated(self) -> tuple[str, ...]:
-        """Outputs that the processor concatenates over images along the first axis; another output says which rows
+        """The outputs that the processor concatenates along the first axis for several images; another output says which rows
         belong to which image."""
         return ()
 
     @property
     def on_host(self) -> bool:
-        """Whether the host computes even if outputs are on a GPU, because no GPU kernel gives the same values."""
+        """Whether values are computed on the host even if outputs are on a GPU, because no GPU kernel gives the same values."""
         return False
 
     def converted(self, values: Values) -> Values:
-        """Return the settings as this family stores them, from those of a configuration over its defaults.
+        """Convert settings to the form in which this family stores them. ``values``: the configuration's settings, and the defaults of all
+        others.
 
         Raises:
             PresetError: a setting has a value that is not supported.
@@ -124,31 +125,36 @@ class Family:
         return values
 
     def check(self, backend: str) -> None:
-        """Raise PresetError if presets do not support the arithmetic of `backend`, `torchvision` or `pil`, with these settings."""
+        """Raise PresetError if presets do not support these settings with the arithmetic of `backend`, `torchvision` or `pil`."""
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        """Return the outputs for uint8 images of layout HWC, or for sounds, on the device of the input."""
+        """Add operators to the graph; return the outputs, on the device of the input.
+
+        Args:
+            data: images (uint8, HWC), videos (uint8, FHWC) or sounds (float32).
+            backend: the library whose arithmetic to use: `torchvision` or `pil`.
+        """
         raise NotImplementedError
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
-        """Return how many vision tokens an image becomes; ``model``: the values that :attr:`tells_by` names."""
+        """Return the number of vision tokens of an image; ``model``: the model's properties that :attr:`tells_by` names."""
         raise PresetError(f"{type(self).__name__} does not tell how many tokens an image becomes")
 
     def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
-        """Return :meth:`tokens` for a size as :func:`count_tokens` takes it.
+        """Return the number of vision tokens of an image or video of a size, one of the ``sizes`` of :func:`count_tokens`.
 
         Raises:
-            ValueError: the argument is not a size.
+            ValueError: ``size`` has another number of extents, or one is not positive.
         """
         height, width = checked_extents(size, ("height", "width"))
         return self.tokens(height, width, model)
 
     def shared_settings(self, sizes: Sequence[tuple[int, int]]) -> Values:
-        """Return the settings of a call that depend on the heights and widths of all its images."""
+        """Return the settings that depend on all images of a call; ``sizes``: the images' heights and widths."""
         return {}
 
     def joined(self, images: Sequence[Features]) -> Values:
-        """Return the processor's result for several images: one array for each name, or a list where their shapes differ."""
+        """Return the processor's result for several images: for each output an array, or a list if the images' arrays differ in shape."""
         return {
             name: (np.concatenate if name in self.concatenated else stacked)([image[name] for image in images])
             for name in self.outputs
@@ -165,10 +171,10 @@ class ImageFamily(Family):
 
     Attributes:
         do_resize, do_rescale, do_normalize: the steps to apply.
-        resample: PIL's number of the filter.
-        rescale_factor: factor of the values.
+        resample: PIL's number of the filter for resizing.
+        rescale_factor: the factor by which values are multiplied.
         image_mean, image_std: the mean and standard deviation of each channel.
-        torchvision_only: whether there is no variant for PIL.
+        torchvision_only: whether transformers has no variant of the class for PIL.
         ignored: settings that transformers' processor accepts without effect.
     """
 
@@ -202,7 +208,7 @@ class ImageFamily(Family):
         self._check_factor(backend)
 
     def _check_factor(self, backend: str) -> None:
-        """Raise PresetError if values are multiplied with the factor, and it is not exactly the reciprocal of a float32 number."""
+        """Raise PresetError if values are multiplied by a `rescale_factor` that is not exactly the reciprocal of a float32 number."""
         if self.do_rescale and not self.rescale_factor:
             raise PresetError("`rescale_factor` is not 0")
         if self.fuses_factor(backend):
@@ -229,11 +235,11 @@ class ImageFamily(Family):
         return names[self.resample]
 
     def fuses_factor(self, backend: str) -> bool:
-        """Return whether mean and deviation are divided by the factor, instead of values multiplied with it."""
+        """Return whether `image_mean` and `image_std` are divided by `rescale_factor`, instead of values being multiplied by it."""
         return self.do_normalize and backend == "torchvision"
 
     def divisor(self) -> float:
-        """Return the number by which values are divided."""
+        """Return the reciprocal of `rescale_factor`, by which values are divided; 1 without rescaling."""
         if not self.do_rescale:
             return 1.0
         rounded = round(1 / self.rescale_factor, 6)
@@ -241,28 +247,28 @@ class ImageFamily(Family):
 
     @property
     def leaves_bytes(self) -> bool:
-        """Whether values stay uint8."""
+        """Whether results are uint8, because values are neither rescaled nor normalized."""
         return not (self.do_rescale or self.do_normalize)
 
     def check_floats(self) -> None:
-        """Raise PresetError if values would stay uint8."""
+        """Raise PresetError if results would be uint8."""
         if self.leaves_bytes:
             raise PresetError(
                 "`do_rescale`, `do_normalize`: set at least one, because this class's presets always return floats"
             )
 
     def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
-        """Return images resized to a height and width, constant or computed."""
+        """Return images resized to ``size``: a constant height and width, or a node that computes them."""
         return fn.resize(images, size=size, reference=backend, interpolation=self.filter_of(backend))
 
     def normalized(self, images: DataNode, backend: str, name: str | None = PIXELS) -> DataNode:
-        """Return images in the form of the model's input, of layout CHW."""
+        """Return images rescaled and normalized, in the layout CHW; ``name``: the output's name."""
         if self.leaves_bytes:
             return fn.transpose(images, perm=[2, 0, 1], name=name)
         return fn.rescale_normalize(images, **self.normalizing(backend), name=name)
 
     def normalizing(self, backend: str) -> Values:
-        """Return the arguments of the operators that rescale and normalize."""
+        """Return the arguments for rescaling and normalizing, which several operators have."""
         mean, std = (self.image_mean, self.image_std) if self.do_normalize else ((), ())
         return {"divisor": self.divisor(), "mean": list(mean), "std": list(std), "reference": ARITHMETIC[backend]}
 
@@ -286,9 +292,9 @@ def settings_from(
 
     Args:
         defaults: the default settings of transformers' processor.
-        configuration: the settings that it has, by name.
-        name: the name of its class in transformers.
-        vocabulary: settings of all classes, which are not taken for misspelled ones.
+        configuration: the configuration's settings by name.
+        name: the name of the processor's class in transformers.
+        vocabulary: the names of the settings of all classes; these do not count as misspelled.
 
     Raises:
         PresetError: a setting is unknown, or has a value that is not supported.
@@ -314,22 +320,22 @@ def settings_from(
 
 
 def check_known(defaults: Family, settings: Mapping[str, object], name: str) -> None:
-    """Raise PresetError for a setting that transformers' processor does not have."""
+    """Raise PresetError if one of the settings is unknown to transformers' processor and may have an effect."""
     for key, value in settings.items():
         if not (value is None or key in known_settings(defaults) or _has_no_effect(key, value, settings)):
             raise _unknown_setting(defaults, key, value, name)
 
 
 def known_settings(defaults: Family) -> frozenset[str]:
-    """Return the settings that a family has, or that its class ignores by name."""
+    """Return the names of a family's settings: those that it uses, those that it ignores, and older names."""
     ignored: frozenset[str] = getattr(defaults, "ignored", frozenset())
     known = frozenset(each.name for each in fields(defaults)) - defaults.hidden
     return known | ignored | defaults.older_settings.keys()
 
 
 def _has_no_effect(key: str, value: object, configuration: Mapping[str, object]) -> bool:
-    """Return whether a setting that a family does not have changes nothing, or is not set."""
-    # `default_to_square` only matters for a size that is a single number.
+    """Return whether a setting that a family does not have is known to change nothing."""
+    # `default_to_square` only matters if `size` is a single number.
     if key == "default_to_square":
         return not isinstance(configuration.get("size"), int)
     if key in _FLAGS and not configuration.get(_FLAGS[key]):
@@ -338,10 +344,11 @@ def _has_no_effect(key: str, value: object, configuration: Mapping[str, object])
 
 
 def _ignore(defaults: Family, key: str, value: object, name: str, vocabulary: frozenset[str]) -> None:
-    """Log that a setting of a configuration is ignored.
+    """Log that a setting of a configuration is ignored, because the family does not have it.
 
     Raises:
-        PresetError: the key resembles a setting of transformers' processor, or requests a step that it does not have.
+        PresetError: the setting may not be ignored: it seems to be misspelled, requests a step that the processor does not have, or may
+            change values.
     """
     if not value:
         return
@@ -367,7 +374,7 @@ def _nearest_setting(defaults: Family, key: str) -> str:
 
 
 def _of_type(value: object, default: object, what: str) -> object:
-    """Return the value; raise PresetError where the default is a flag or a number and the value is not."""
+    """Return the value, converted to the type of the default if that is a flag or a number; raise PresetError if it has another type."""
     if isinstance(default, bool):
         fits, wanted = isinstance(value, (bool, int)) and value in (0, 1), "true or false"
         return bool(value) if fits else _refuse(value, what, wanted)
@@ -385,10 +392,16 @@ def _refuse(value: object, what: str, wanted: str) -> object:
 
 
 def size_of(value: object, square: bool, what: str, *forms: frozenset[str]) -> dict[str, int]:
-    """Return a size as a mapping, from a number, from two, or from a mapping with the keys of one of ``forms``.
+    """Return a size as a mapping of names to lengths.
+
+    Args:
+        value: a number, a list of a height and a width, or a mapping.
+        square: whether a single number is both height and width; otherwise, it is the shortest edge.
+        what: what the size is, for messages.
+        forms: the allowed sets of keys; by default height and width, or shortest edge, or none.
 
     Raises:
-        PresetError: the setting has another form, or is not positive.
+        PresetError: the size has another form, or a length is not positive.
     """
     allowed = forms or (frozenset({"height", "width"}), frozenset({"shortest_edge"}), frozenset())
     size: dict[str, int] | None = None
@@ -407,10 +420,14 @@ def size_of(value: object, square: bool, what: str, *forms: frozenset[str]) -> d
 
 
 def checked_extents(size: Sequence[int], names: Sequence[str]) -> Sequence[int]:
-    """Return a size after checking that it has these extents.
+    """Return a size unchanged after checking it.
+
+    Args:
+        size: the extents.
+        names: what each extent is, such as ``height``.
 
     Raises:
-        ValueError: the extents have another form.
+        ValueError: the number of extents is not that of the names, or one is not positive.
     """
     if len(size) != len(names) or min(size) < 1:
         raise ValueError(f"A size has {', '.join(names)}, which are positive. Got: {tuple(size)}")
@@ -418,8 +435,8 @@ def checked_extents(size: Sequence[int], names: Sequence[str]) -> Sequence[int]:
 
 
 def fitted_sizes(images: DataNode, rule: str, bounds: SizeArguments) -> tuple[DataNode, DataNode]:
-    """Return the size that a rule of :mod:`penstock.kernels.fitted_sizes` computes for images or videos, and that of
-    their canvas.
+    """Return the sizes to which a rule of :mod:`penstock.kernels.fitted_sizes` resizes images or videos, and the sizes of their
+    canvases.
     """
     size, canvas = fn.fitted_size(
         images,
@@ -448,13 +465,18 @@ def in_corner(images: DataNode, canvas: DataNode) -> DataNode:
 
 
 def as_floats(images: DataNode) -> DataNode:
-    """Return images of uint8 and HWC as floats and CHW, with the same values."""
+    """Convert images from uint8 in the layout HWC to floats with the same values in the layout CHW."""
     return fn.rescale_normalize(images, divisor=1.0, output_layout="CHW")
 
 
 def fused_floats(images: DataNode, family: ImageFamily, blue_first: bool, name: str | None) -> DataNode:
-    """Return images of float and CHW, from 0 to 255, rescaled and normalized in one step, as torchvision's processors
-    do.
+    """Rescale and normalize images in one step, as torchvision's processors do.
+
+    Args:
+        images: floats from 0 to 255, in the layout CHW.
+        family: the settings.
+        blue_first: whether channels are in BGR order, while the settings are in RGB order.
+        name: the output's name.
     """
     if not family.do_normalize:
         values = images * family.rescale_factor
@@ -470,17 +492,17 @@ def fused_floats(images: DataNode, family: ImageFamily, blue_first: bool, name: 
 
 
 def named(node: DataNode, name: str, ndim: int) -> DataNode:
-    """Return the same data as an output of this name."""
+    """Return a node with the same data, ``ndim`` dimensions, and the name ``name``."""
     return fn.reshape(node, src_dims=list(range(ndim)), name=name)
 
 
 def stacked(arrays: Sequence[np.ndarray]) -> object:
-    """Return one array of all results or, where their shapes differ, a list of them."""
+    """Return the arrays stacked or, if their shapes differ, as a list."""
     return np.stack(arrays) if len({array.shape for array in arrays}) == 1 else list(arrays)
 
 
 def extended(arrays: Sequence[np.ndarray], axes: Sequence[int]) -> np.ndarray:
-    """Return the arrays as one, each padded with zeros along some axes, up to the largest extent."""
+    """Return the arrays stacked; along ``axes``, each is padded with zeros up to the largest extent of all."""
     extents = [max(array.shape[axis] for array in arrays) for axis in axes]
 
     def padded(array: np.ndarray) -> np.ndarray:
@@ -493,5 +515,5 @@ def extended(arrays: Sequence[np.ndarray], axes: Sequence[int]) -> np.ndarray:
 
 
 def image_sizes(images: DataNode, name: str) -> DataNode:
-    """Return the height and width of images, INT64."""
+    """Return a node with the heights and widths of images (HWC), INT64, and the name ``name``."""
     return named(images.shape()[:2], name, 1)

@@ -39,22 +39,22 @@ IMAGENET: Normalization = {"image_mean": (0.485, 0.456, 0.406), "image_std": (0.
 _CROPS, _MASK = "num_crops", "pixel_mask"
 _SQUARE = frozenset({"height", "width"})
 NO_CROP, NO_PAD = frozenset({"do_center_crop", "crop_size"}), frozenset({"do_pad", "pad_size"})
-"""Settings that classes without cropping, or without padding, ignore."""
+"""The settings that classes without cropping ignore, and those that classes without padding ignore."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FixedFamily(ImageFamily):
-    """Resizes, crops, rescales, normalizes and pads.
+    """Image processors that resize, crop, rescale, normalize and pad.
 
     Attributes:
         size: `height` and `width`; `shortest_edge`; `shortest_edge` and `longest_edge`; or `max_height` and `max_width`.
-        do_center_crop, crop_size: whether the centre is cropped; its `height` and `width`.
-        default_to_square: a size that is one number means both sides, not the shorter one.
-        do_pad: images are padded with zeros, below and to the right, to the largest of a call.
-        pad_size: `height` and `width` to which they are padded instead.
-        antialias: whether torchvision widens filters when an image shrinks.
+        do_center_crop, crop_size: whether to crop the centre, and the crop's `height` and `width`.
+        default_to_square: whether a size that is one number means both height and width; otherwise, it is the shorter side.
+        do_pad: whether to pad images with zeros, below and to the right, to the largest height and width of a call.
+        pad_size: the `height` and `width` to which images are padded instead.
+        antialias: whether torchvision applies antialiasing when it reduces images.
         tells_sizes: whether there is an output `original_sizes`.
-        tells_masks: whether padded images have a mask of the pixels that are not padding.
+        tells_masks: whether there is a mask of the pixels that are not padding, if images are padded.
     """
 
     size: Mapping[str, int]
@@ -102,18 +102,18 @@ class FixedFamily(ImageFamily):
         return (self.finished(images, backend), *masks, *sizes)
 
     def prepared(self, data: DataNode, backend: str) -> DataNode:
-        """Return the image before its values are changed."""
+        """Return images resized and cropped, but with unchanged values."""
         images = self.fitted(data, backend) if self.do_resize else data
         return self.cropped(images, backend, self.crop_size) if self.do_center_crop else images
 
     def fitted(self, images: DataNode, backend: str) -> DataNode:
-        """Return images of the requested size."""
+        """Return images resized to the requested size."""
         if set(self.size) == {"shortest_edge"}:
             return self.shortened(images, backend, self.size["shortest_edge"])
         return self.resized(images, backend, self.target(images))
 
     def target(self, images: DataNode) -> DataNode | list[int]:
-        """Return the requested size of images, unless only the shorter side is requested."""
+        """Return the size to which images are resized. `size` must not be a shortest edge alone."""
         if "height" in self.size:
             return [self.size["height"], self.size["width"]]
         rule, bounds = self.rule
@@ -124,7 +124,7 @@ class FixedFamily(ImageFamily):
         return target
 
     def shortened(self, images: DataNode, backend: str, edge: int) -> DataNode:
-        """Return images whose shorter side has this length."""
+        """Return images resized so that the shorter side has this length."""
         return fn.resize(images, resize_shorter=edge, **self._filtering(backend))
 
     def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
@@ -137,23 +137,23 @@ class FixedFamily(ImageFamily):
 
     @property
     def rule(self) -> tuple[str, SizeArguments]:
-        """The rule that computes sizes with bounds: see `kernels.fitted_sizes`."""
+        """The rule of `kernels.fitted_sizes` for a size that consists of bounds, and its arguments."""
         if "max_height" in self.size:
             return "within", SizeArguments(canvases=((self.size["max_height"], self.size["max_width"]),))
         return "detr", SizeArguments(least=self.size["shortest_edge"], most=self.size["longest_edge"])
 
     def cropped(self, images: DataNode, backend: str, size: Mapping[str, int]) -> DataNode:
-        """Return the centre crop; if it is larger than the image, it is surrounded by black."""
+        """Return the centre crops of images; where a crop is larger than the image, it is black."""
         crop, rounding = [size["height"], size["width"]], "floor" if backend == "pil" else "truncate"
         return fn.crop(images, crop=crop, rounding=rounding, out_of_bounds_policy="pad", fill_values=[0])
 
     @property
     def _pads_each(self) -> bool:
-        """Whether an image is padded to a size that does not depend on others."""
+        """Whether each image is padded to `pad_size`, which does not depend on other images."""
         return self.do_pad and bool(self.pad_size)
 
     def finished(self, images: DataNode, backend: str) -> DataNode:
-        """Return the output, from prepared images."""
+        """Return the output from images that are resized and cropped: rescale, normalize and pad them."""
         if not self._pads_each:
             return self.normalized(images, backend)
         canvas = [self.pad_size["height"], self.pad_size["width"]]
@@ -161,7 +161,7 @@ class FixedFamily(ImageFamily):
         return fn.squeeze(padded, axes=[0], name=PIXELS)
 
     def normalized_floats(self, images: DataNode) -> DataNode:
-        """Return the output, from rescaled images of float and layout CHW."""
+        """Return the output from rescaled float images in the layout CHW: normalize them."""
         if not self.do_normalize:
             return named(images, PIXELS, 3)
         mean, std = (
@@ -179,7 +179,7 @@ class FixedFamily(ImageFamily):
         return rows * columns
 
     def extents(self, height: int, width: int) -> tuple[int, int]:
-        """Return the height and width of an image's result."""
+        """Return the height and width of the result for an image of this height and width."""
         size = self.pad_size if self._pads_each else self.crop_size if self.do_center_crop else self.size
         if not self.do_resize and size is self.size:
             return height, width
@@ -214,7 +214,7 @@ CLIP = FixedFamily(
 
 @dataclass(frozen=True, kw_only=True)
 class SquareClipFamily(FixedFamily):
-    """CLIP, whose class also accepts KOSMOS-2's setting.
+    """CLIP, whose class also accepts a setting of KOSMOS-2.
 
     Attributes:
         use_square_size: whether to resize images to a square of the processor's default size, whatever `size` says.
@@ -244,12 +244,13 @@ DOC_LAYOUT = FixedFamily(
 class GemmaFamily(FixedFamily):
     """Gemma 3, which can add crops of elongated images ("pan and scan").
 
+    The last three attributes have the defaults of `Gemma3Processor`.
+
     Attributes:
-        do_pan_and_scan: whether to add crops; then the pictures of all images are joined, each image before its parts.
-        pan_and_scan_min_ratio_to_activate: the smallest ratio of an image's longer side to the shorter one at which it
-            is cut.
-        pan_and_scan_max_num_crops: the largest number of parts of an image.
-        pan_and_scan_min_crop_size: the smallest size of parts. By default, these have the values of `Gemma3Processor`.
+        do_pan_and_scan: whether to add crops; the pictures of all images of a call are then concatenated, each image before its crops.
+        pan_and_scan_min_ratio_to_activate: images are cropped if the longer side is at least this many times the shorter one.
+        pan_and_scan_max_num_crops: the largest number of crops of an image.
+        pan_and_scan_min_crop_size: the smallest size of a crop.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
@@ -303,7 +304,7 @@ class GemmaFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class TipsFamily(FixedFamily):
-    """TIPS v2, which has no default mean, and does not normalize."""
+    """TIPS v2, which does not normalize by default, and has no default mean."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 448, "width": 448})
     do_normalize: bool = False
@@ -314,7 +315,7 @@ class TipsFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class RescaledFamily(FixedFamily):
-    """DINOv3 and others that rescale first: they resize float images."""
+    """DINOv3 and others that rescale values first, and then resize the float images."""
 
     torchvision_only: bool = True
 
@@ -336,7 +337,7 @@ class RescaledFamily(FixedFamily):
         return (self.normalized_floats(self.resized_floats(data, backend)),)
 
     def resized_floats(self, data: DataNode, backend: str) -> DataNode:
-        """Return images that are first rescaled and then resized, of layout CHW."""
+        """Return images first rescaled, then resized, in the layout CHW."""
         floats = fn.rescale_normalize(data, divisor=self.divisor(), output_layout="CHW")
         return self.resized(floats, backend, self.target(data))
 

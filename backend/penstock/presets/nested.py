@@ -1,4 +1,4 @@
-"""Image processors that take the frames of a video as a list of images, and those that always compute as PIL does."""
+"""Image processors that take the frames of a video as a list of images, and image processors that always use PIL's arithmetic."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SIDES_224 = {"height": 224, "width": 224}
 
 @dataclass(frozen=True, kw_only=True)
 class FramesFamily(FixedFamily):
-    """VideoMAE for images: the images of a list are the frames of a video."""
+    """VideoMAE's image processor: the images of a list are the frames of a video."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 224})
     do_center_crop: bool = True
@@ -53,10 +53,10 @@ class FramesFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class VivitFamily(FramesFamily):
-    """ViViT, whose class computes as PIL and numpy do.
+    """ViViT, whose class always uses the arithmetic of PIL and numpy.
 
     Attributes:
-        offset: whether 1 is subtracted after rescaling.
+        offset: whether to subtract 1 after rescaling.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 256})
@@ -83,11 +83,11 @@ class VivitFamily(FramesFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class TvpFamily(FramesFamily):
-    """TVP, which takes channels in BGR order.
+    """TVP, whose results are in BGR order.
 
     Attributes:
         size: `longest_edge`, or `height` and `width`.
-        do_flip_channel_order: whether blue is first.
+        do_flip_channel_order: whether to convert to BGR order.
         constant_values: must be 0.
         pad_mode: accepted without effect: the processor in transformers always pads with a constant.
     """
@@ -112,7 +112,7 @@ class TvpFamily(FramesFamily):
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         if self.do_flip_channel_order:
-            # Channels are reversed first, and so are means and deviations: see `normalizing`.
+            # Reverse the order of channels first; `normalizing` reverses means and deviations, too.
             data = fn.color_space_conversion(data, image_type=types.RGB, output_type=types.BGR)
         return super().process(data, backend)
 
@@ -128,7 +128,7 @@ class TvpFamily(FramesFamily):
 
 
 def flipped(arguments: Values) -> Values:
-    """Return means and deviations for images in BGR order."""
+    """Return the arguments of normalizing with the means and deviations in BGR order."""
     return {name: arguments[name][::-1] for name in ("mean", "std")}
 
 
@@ -137,7 +137,7 @@ class IdeficsFamily(FixedFamily):
     """Idefics.
 
     Attributes:
-        image_size: height and width, instead of `size`.
+        image_size: the height and the width, a single number, instead of `size`.
         image_num_channels: accepted without effect: the processor in transformers does not read it.
     """
 
@@ -157,10 +157,10 @@ class IdeficsFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class VideoLlavaFamily(FixedFamily):
-    """Video-LLaVA for images, whose class computes as PIL and numpy do.
+    """Video-LLaVA's image processor, whose class always uses the arithmetic of PIL and numpy.
 
     Attributes:
-        return_legacy_image_output: whether the output has its former name.
+        return_legacy_image_output: whether the output has its older name.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 224})
@@ -192,13 +192,13 @@ class VideoLlavaFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class FuyuFamily(FixedFamily):
-    """Fuyu: never enlarged, in the corner of a canvas. Sizes are returned only for the first image of a prompt.
+    """Fuyu: images that are never enlarged, in the upper left corner of a canvas. Sizes are returned only for the first image of a prompt.
 
-    The output `images` of transformers' processor is `pixel_values` in a pipeline, whose input has that name.
+    transformers' processor calls its output `images`. In a pipeline it is called `pixel_values`, as the input is called `images`.
 
     Attributes:
         size: `height` and `width` of the canvas.
-        padding_value: the value around the image before rescaling: a whole number.
+        padding_value: the value of the canvas around the image, before rescaling; must be a whole number.
         padding_mode: must be `constant`.
         patch_size: accepted without effect: it is read in a later step.
     """
@@ -266,12 +266,12 @@ class FuyuFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class AreaFamily(FloatFamily):
-    """Apertus: images resized to about the requested number of pixels, padded with zeros to the largest of a call.
+    """Apertus: images resized to a number of pixels within bounds, and padded with zeros to the largest height and width of a call.
 
     Attributes:
-        size: `min_pixels` and `max_pixels`.
-        spatial_factor: sides are multiples of it.
-        do_pad: whether images are padded.
+        size: `min_pixels` and `max_pixels`, the bounds of an image's number of pixels.
+        spatial_factor: sides are resized to multiples of this number.
+        do_pad: whether to pad images.
     """
 
     resample: int = 3
@@ -311,7 +311,7 @@ class AreaFamily(FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Emu3Family(AreaFamily):
-    """Emu3, whose class computes as PIL and numpy do.
+    """Emu3, whose class always uses the arithmetic of PIL and numpy.
 
     Attributes:
         min_pixels, max_pixels: the range of an image's number of pixels; the processor in transformers does not read

@@ -13,19 +13,19 @@ from penstock.presets.fixed import OPENAI
 
 _SIDE, _SIDES = 224, 2
 _MODES = ("shortest", "longest", "squash")
-# `random` applies to training; for evaluation the default filter is used instead.
+# The filters by open_clip's names. `random` is for training; for evaluation, open_clip uses the default filter instead.
 _FILTERS = {"bicubic": "bicubic", "bilinear": "bilinear", "random": "bicubic"}
 _SETTINGS = ("size", "mode", "mean", "std", "interpolation", "resize_mode", "fill_color")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenClipFamily(Family):
-    """Models of open_clip: resized by PIL, cropped or padded, and normalized as `ToTensor` and `Normalize` do.
+    """Models of open_clip: images are resized like by PIL, cropped or padded, and normalized like by `ToTensor` and `Normalize`.
 
     Attributes:
-        preprocess_cfg: `mean`, `std`, `interpolation`, `fill_color`, and `resize_mode`: `shortest` (the shorter side fits, and
-            the middle is taken), `longest` (the longer side fits, and the rest is filled with the colour) or `squash`.
-        model_cfg: its `vision_cfg` has the `image_size`, which overrides the `size` of `preprocess_cfg`.
+        preprocess_cfg: `mean`, `std`, `interpolation`, `fill_color`, and `resize_mode`: `shortest` (resize the shorter side to fit, and
+            crop the centre), `longest` (resize the longer side to fit, and fill the rest with the colour) or `squash` (stretch).
+        model_cfg: the model's configuration; the `image_size` in its `vision_cfg` overrides the `size` of `preprocess_cfg`.
     """
 
     preprocess_cfg: Values = field(default_factory=dict)
@@ -42,7 +42,7 @@ class OpenClipFamily(Family):
             settings[name] = dict(settings[name])
         preprocess, vision = settings["preprocess_cfg"], settings["model_cfg"].get("vision_cfg")
         size = vision.get("image_size") if isinstance(vision, Mapping) else preprocess.get("size")
-        # As in open_clip, None stands for the default, and unknown settings are ignored.
+        # As in open_clip, None means the default, and unknown settings are ignored.
         known = {key: value for key, value in preprocess.items() if key in _SETTINGS and value is not None}
         return {**settings, "model_cfg": {}, "preprocess_cfg": {**known, "size": _SIDE if size is None else size}}
 
@@ -51,7 +51,7 @@ class OpenClipFamily(Family):
 
     @property
     def _size(self) -> tuple[int, ...]:
-        """Height and width of the model's input."""
+        """The height and width of the model's input."""
         size = self._setting("size", _SIDE)
         return tuple(size) if isinstance(size, (list, tuple)) else (size, size)
 
@@ -88,7 +88,7 @@ class OpenClipFamily(Family):
             images = fn.resize(data, resize_shorter=high, **filtering)
         else:
             rule = "within-rounded" if mode == "longest" else "around-rounded"
-            # With unequal sides, `shortest` is always bicubic.
+            # If height and width of the input differ, the mode `shortest` always uses the bicubic filter.
             filtering["interpolation"] = filtering["interpolation"] if mode == "longest" else "bicubic"
             size, _ = fn.fitted_size(data, rule=rule, canvases=[high, wide])
             images = fn.resize(data, size=size, **filtering)

@@ -1,4 +1,6 @@
-"""Image processors of PaddlePaddle's models: PP-OCR, PP-LCNet, PP-DocLayout v4, and formulas (with Nougat, which is alike)."""
+"""Image processors of PaddlePaddle's models: PP-OCR, PP-LCNet, PP-DocLayout v4, UVDoc, SLANeXt and PP-FormulaNet; and Nougat's, which
+is similar.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, FixedFamily, Resca
 from penstock.presets.nested import flipped
 
 _SQUARE = frozenset({"height", "width"})
-# Means and deviations of ImageNet, blue first: the processors of PaddleOCR in transformers normalize red by those of
-# blue.
+# ImageNet's means and deviations in BGR order. PaddleOCR's processors in transformers treat them as in RGB order, so that red is normalized
+# with those of blue.
 _BLUE_MEAN, _BLUE_STD = (0.406, 0.456, 0.485), (0.225, 0.224, 0.229)
 _LIMITS = ("max", "min", "resize_long")
 
@@ -36,12 +38,12 @@ def _blue_first(images: DataNode) -> DataNode:
 
 @dataclass(frozen=True, kw_only=True)
 class TextDetectionFamily(ImageFamily):
-    """PP-OCR's detectors, which resize floats, and take channels in BGR order.
+    """PP-OCR's detectors, which resize float images, and whose results are in BGR order.
 
     Attributes:
-        limit_side_len, limit_type: limit of a side: `max`: the largest longer side; `min`: the smallest shorter side;
-            `resize_long`: the longer one.
-        max_side_limit: the largest length of the longer side.
+        limit_side_len, limit_type: a length, and what it is: `max`: the greatest length of the longer side; `min`: the smallest length of
+            the shorter side; `resize_long`: the length of the longer side.
+        max_side_limit: the greatest length of the longer side in any case.
         size: accepted without effect: the processor in transformers does not read it.
     """
 
@@ -84,16 +86,16 @@ class TextDetectionFamily(ImageFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class TextLineFamily(ImageFamily):
-    """PP-OCR's recognizers: lines of text of one height, padded to the widest of a call.
+    """PP-OCR's recognizers: lines of text, resized to one height and to the width that the widest line of a call requires.
 
     Attributes:
-        size: `height` of lines, and the `width` above which they count as wide.
+        size: the `height` of lines, and the `width` from which on a line's width is rounded down instead of up.
         pad_size: `height` and `width` to which narrow lines are padded with zeros.
-        max_image_width: the largest width of a line.
+        max_image_width: the greatest width of a line.
         character_list: accepted without effect: it is used after the model.
-        line_width: the width of all lines, an argument of the call that no configuration has; 0: each line's width
-            follows from its size.
-        is_v6: resize bytes without antialiasing, and take channels in BGR order.
+        line_width: the width of all lines of a call, which configuration files do not contain; 0: the width of each line follows from
+            its own size.
+        is_v6: resize uint8 images without antialiasing, and return channels in BGR order.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 48, "width": 320})
@@ -147,7 +149,7 @@ class TextLineFamily(ImageFamily):
             values = self.normalized(lines, backend, None)
         else:
             values = fused_floats(lines, self, False, None)
-        # Lines at least as wide as `pad_size` are not padded, whatever its height.
+        # Lines that are at least as wide as `pad_size` are not padded in height either.
         extents = values.shape(dtype=types.INT32)[1:]
         narrow = fn.cast(extents[1:] < self.pad_size["width"], dtype=types.INT32)
         canvas = fn.cat(
@@ -161,11 +163,11 @@ class TextLineFamily(ImageFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class LcNetFamily(FixedFamily):
-    """PP-LCNet, which takes channels in BGR order.
+    """PP-LCNet, whose results are in BGR order.
 
     Attributes:
-        resize_short: length of the shorter side; without it, `size` applies.
-        size_divisor: sides are multiples of it.
+        resize_short: the length of the shorter side; if it is not set, `size` applies.
+        size_divisor: the sides of results are multiples of this number.
     """
 
     image_mean: tuple[float, ...] = _BLUE_MEAN
@@ -203,7 +205,7 @@ class LcNetFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Layout4Family(RescaledFamily):
-    """PP-DocLayout v4, which clips values beyond white."""
+    """PP-DocLayout v4, which clips values above white."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 800, "width": 800})
     resample: int = 3
@@ -219,9 +221,9 @@ class Layout4Family(RescaledFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class WarpFamily(FixedFamily):
-    """UVDoc, which takes channels in BGR order, and resizes floats with aligned corners.
+    """UVDoc, which resizes float images with aligned corners, and whose results are in BGR order.
 
-    The output `original_images` is the float image at its original size.
+    The output `original_images` contains the float images in their original size.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 712, "width": 488})
@@ -260,7 +262,7 @@ class WarpFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class TableFamily(FixedFamily):
-    """SLANeXt: the longer side fills a square, padded with zeros."""
+    """SLANeXt, which resizes the longer side to that of a square and pads images to the square with zeros."""
 
     image_mean: tuple[float, ...] = IMAGENET["image_mean"]
     image_std: tuple[float, ...] = IMAGENET["image_std"]
@@ -268,7 +270,7 @@ class TableFamily(FixedFamily):
     do_pad: bool = True
     pad_size: Mapping[str, int] = field(default_factory=lambda: {"height": 512, "width": 512})
     torchvision_only: bool = True
-    # transformers' processor saves settings that only its decoder reads.
+    # transformers' processor saves these settings in configurations, but only its decoder reads them.
     ignored: frozenset[str] = frozenset({"resample", "bos_id", "character", "dict", "eos_id", "td_token"})
 
     forms = (_SQUARE,)
@@ -294,11 +296,11 @@ class TableFamily(FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class MarginFamily(DonutFamily):
-    """Nougat and PP-FormulaNet: pages like Donut's, without their margins.
+    """Nougat and PP-FormulaNet: pages like Donut's, but margins are cut off first.
 
     Attributes:
         size: `height` and `width` of a page.
-        do_crop_margin: whether margins are cut off.
+        do_crop_margin: whether to cut off margins.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 896, "width": 672})
@@ -308,7 +310,7 @@ class MarginFamily(DonutFamily):
 
     @property
     def on_host(self) -> bool:
-        # The page's content determines the output size, which the host must know.
+        # If margins are cut off, the sizes depend on the pixels, and the host must know the sizes.
         return self.do_crop_margin
 
     def converted(self, values: Values) -> Values:
@@ -321,6 +323,6 @@ class MarginFamily(DonutFamily):
         images = self.shortened(data, backend, min(self.size.values())) if self.do_resize else data
         if not self.do_thumbnail:
             return images
-        # Thumbnails always use the bicubic filter, whatever the setting.
+        # Thumbnails are always made with the bicubic filter, whatever `resample` is.
         size, _ = fn.fitted_size(images, rule="thumbnail", canvases=[self.size["height"], self.size["width"]])
         return fn.resize(images, size=size, reference=backend, interpolation="bicubic")

@@ -1,4 +1,4 @@
-"""Image processors that keep an image's shape, and cut it into patches: Qwen-VL, GLM-4V, PaddleOCR-VL, SigLIP 2, Pixtral."""
+"""Image processors that cut images, nearly in their own aspect ratio, into patches: Qwen-VL, GLM-4V, PaddleOCR-VL, SigLIP 2, Pixtral."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ from penstock.presets.family import (
 from penstock.presets.fixed import NO_CROP, NO_PAD, OPENAI
 
 _GRID, _MERGES = "image_grid_thw", "image_merge_sizes"
-# Rules whose bounds count the pixels of all frames in a patch.
+# The rules for which the bounds in `size` are numbers of pixels of all frames in a patch together.
 _TWO_FRAMES = ("glm4v", "qwen3-vl-video")
 _BOTH_EDGES = frozenset({"shortest_edge", "longest_edge"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class PatchFamily(FloatFamily):
-    """Resizes to whole patches, with about as many pixels as the image has, within bounds.
+    """Image processors that resize to whole patches, so that an image has about as many pixels as before, within bounds.
 
     Attributes:
-        rule: a rule of :func:`fn.fitted_size`.
-        size: `shortest_edge` and `longest_edge`: the smallest and the largest number of pixels.
-        min_pixels, max_pixels: older names of the same, which take precedence; 0: unset.
-        patch_size: extent of a patch.
-        temporal_patch_size: frames in a patch.
-        merge_size: side, in patches, of the square that becomes one token.
-        patch_expand_factor: a further factor of the multiple to which sides are rounded.
-        flat: a patch is a row of values, not an image.
-        grouped: patches are grouped by token.
-        channels_last: whether the channels of a patch's values come last.
+        rule: the rule of :func:`fn.fitted_size` that computes sizes.
+        size: `shortest_edge` and `longest_edge`, which are the smallest and the largest number of pixels of an image.
+        min_pixels, max_pixels: older names of these two numbers, which take precedence; 0: not set.
+        patch_size: the side of a patch, in pixels.
+        temporal_patch_size: the number of frames in a patch.
+        merge_size: the side, in patches, of the squares of patches that become one token.
+        patch_expand_factor: a further factor of the number to whose multiples sides are rounded.
+        flat: whether a patch is returned as a row of values; otherwise, as an image.
+        grouped: whether the patches of a token follow each other; otherwise, patches are in the order of rows.
+        channels_last: whether the values of a patch have the layout HWC instead of CHW.
         tells_merges: whether there is an output `image_merge_sizes`.
     """
 
@@ -101,12 +101,12 @@ class PatchFamily(FloatFamily):
             raise PresetError(f"`temporal_patch_size` is 2 where sizes depend on it. Got: {self.temporal_patch_size}")
 
     def fit(self, height: int, width: int) -> Fit:
-        """Return the size to which an image is resized."""
+        """Return the size to which an image is resized, and the size of its canvas."""
         return fitted(self.rule, height, width, self.bounds)
 
     @property
     def bounds(self) -> SizeArguments:
-        """The bounds that the rule uses."""
+        """The arguments of the rule that computes sizes."""
         factor, unit = self.patch_size * self.merge_size * self.patch_expand_factor, self.temporal_patch_size
         return SizeArguments(factor, self.size["shortest_edge"], self.size["longest_edge"], tile=(unit, unit))
 
@@ -138,7 +138,7 @@ class PatchFamily(FloatFamily):
         return (fn.reshape(patches, shape=shape, name=pixels), *rest)
 
     def on_canvas(self, images: DataNode, canvas: DataNode) -> DataNode:
-        """Return the images as they are cut into patches."""
+        """Return resized images on the canvases that are cut into patches; by default, the images themselves."""
         return images
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
@@ -149,7 +149,7 @@ class PatchFamily(FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class FixedBoundsFamily(PatchFamily):
-    """Patches of a class that reads `min_pixels` and `max_pixels` only when it is created; `size` can change later."""
+    """Patches of classes that read `min_pixels` and `max_pixels` only when a processor is created; calls can change `size`."""
 
     unchanged = frozenset({"min_pixels", "max_pixels"})
 
@@ -206,12 +206,12 @@ HUNYUAN_V4 = HunYuanFamily(torchvision_only=True)
 
 @dataclass(frozen=True, kw_only=True)
 class MuseImageFamily(FloatFamily):
-    """Muse Glimmer: patches repeated for several frames.
+    """Muse Glimmer: patches whose values are repeated, as if each had several frames.
 
     Attributes:
-        patch_size: extent of a patch.
-        temporal_patch_size: number of times that a patch is repeated.
-        merge_size: side, in patches, of the square that becomes one token.
+        patch_size: the side of a patch, in pixels.
+        temporal_patch_size: how many times the values of a patch occur.
+        merge_size: the side, in patches, of the squares of patches that become one token.
         max_image_tokens: the largest number of tokens of an image.
     """
 
@@ -255,12 +255,12 @@ class MuseImageFamily(FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class NeoFamily(FloatFamily):
-    """NeoMME: images of their original size, within bounds, in the corner of a black canvas of whole patches.
+    """NeoMME: images in their original size, unless they exceed bounds, in the upper left corner of a black canvas of whole patches.
 
     Attributes:
-        size: `min_pixels` and `max_pixels`; none: no limits.
-        max_side: the longest side in pixels; 0: no limit.
-        patch_size: extent of a patch.
+        size: `min_pixels` and `max_pixels`; empty: no bounds.
+        max_side: the greatest length of a side in pixels; 0: no limit.
+        patch_size: the side of a patch, in pixels.
     """
 
     size: Mapping[str, int] = field(default_factory=dict)
@@ -307,13 +307,13 @@ class NeoFamily(FloatFamily):
         return (fit.canvas_height // self.patch_size) * (fit.canvas_width // self.patch_size)
 
 
-# Value, before normalization, of the part of a patch outside the image.
+# The value, before normalization, of the parts of patches that are outside of the image.
 _INKLING_BESIDE = -1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class InklingFamily(ImageFamily):
-    """Inkling 2, for opaque images: patches of the unresized image, each laid out as an image.
+    """Inkling 2, for opaque images: patches of the image in its original size, each in the layout HWC.
 
     Attributes:
         size: `height` and `width` of a patch.
@@ -356,12 +356,12 @@ class InklingFamily(ImageFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class FirstInklingFamily(FloatFamily):
-    """Inkling 1: patches of the unresized image, twice, each laid out as an image.
+    """Inkling 1: patches of the image in its original size, each twice and in the layout HWC.
 
-    Each row has one more patch after its last whole one.
+    Each row of patches has one patch more than whole patches fit the image's width.
 
     Attributes:
-        size: `height` and `width` of a patch, which are equal.
+        size: `height` and `width` of a patch, which must be equal.
         rescale_image_frac: must be unset.
         rescale_image_max_upscaled_long_edge: accepted without effect: it is read only with `rescale_image_frac`.
     """
@@ -418,12 +418,12 @@ class FirstInklingFamily(FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class KimiFamily(FloatFamily):
-    """Kimi K2.5: never enlarged, and padded to whole tokens.
+    """Kimi K2.5: images that are never enlarged, and padded to whole tokens.
 
     Attributes:
-        size: `max_height` and `max_width`, which are equal: the largest number of patches of a side.
-        patch_size: extent of a patch.
-        merge_size: side, in patches, of the square that becomes one token.
+        size: `max_height` and `max_width`, which must be equal: the largest number of patches along a side.
+        patch_size: the side of a patch, in pixels.
+        merge_size: the side, in patches, of the squares of patches that become one token.
         max_patches: the largest number of patches of an image.
     """
 
@@ -477,13 +477,13 @@ class KimiFamily(FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class NemotronOmniFamily(FloatFamily):
-    """Nemotron Omni, which resizes floats.
+    """Nemotron Omni, which resizes float images.
 
     Attributes:
-        patch_size: extent of a patch.
-        downsample_ratio: tokens per patch along a side.
-        min_num_patches, max_num_patches: limits of an image's patches.
-        max_model_len: the context length of the model in tokens, four of which are not for images.
+        patch_size: the side of a patch, in pixels.
+        downsample_ratio: the number of tokens per patch along a side.
+        min_num_patches, max_num_patches: the bounds of an image's number of patches.
+        max_model_len: the context length of the model in tokens, all but four of which can be used for images.
         norm_mean, norm_std: older names of `image_mean` and `image_std`.
     """
 
@@ -545,10 +545,10 @@ class NemotronOmniFamily(FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Glm5Family(PatchFamily):
-    """GLM-5: images in the corner of a canvas of whole patches, enlarged only if they have fewer pixels than allowed.
+    """GLM-5: images in the upper left corner of a canvas of whole patches, enlarged only if they have fewer pixels than the minimum.
 
     Attributes:
-        min_image_tokens, max_image_tokens: the range of an image's number of tokens.
+        min_image_tokens, max_image_tokens: the bounds of an image's number of tokens.
     """
 
     rule: str = "glm5"
@@ -586,12 +586,12 @@ _SOFT_TOKENS = (70, 140, 280, 560, 1120)
 
 @dataclass(frozen=True, kw_only=True)
 class Gemma4Family(FloatFamily):
-    """Gemma 4: patches with their positions, padded to a fixed number.
+    """Gemma 4: patches and their positions, padded to a fixed number of patches.
 
     Attributes:
-        patch_size: extent of a patch.
+        patch_size: the side of a patch, in pixels.
         max_soft_tokens: the largest number of tokens of an image.
-        pooling_kernel_size: side, in patches, of the square that becomes one token.
+        pooling_kernel_size: the side, in patches, of the squares of patches that become one token.
     """
 
     image_mean: tuple[float, ...] = (0.0, 0.0, 0.0)
@@ -626,7 +626,7 @@ class Gemma4Family(FloatFamily):
 
     @property
     def _cut(self) -> tuple[int, int]:
-        """The extent of the pieces that an image is cut into, and the number to which they are padded."""
+        """The side, in pixels, of the pieces that an image is cut into, and the number of pieces to which images are padded."""
         return self.patch_size, self._bounds.most
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
@@ -644,7 +644,7 @@ class Gemma4Family(FloatFamily):
         rows = numbers // grid[2]
         positions_of_patches = fn.stack(numbers - rows * grid[2], rows, axis=1)
         is_valid = fn.expand_dims(fn.cast(mask, dtype=types.INT64), axes=[1])
-        # Padding has position -1.
+        # Pieces that are padding get the position -1.
         positions = (positions_of_patches + 1) * is_valid - 1
         tokens = grid[1] * grid[2] * side**2 // self._bounds.factor**2
         return (
@@ -665,7 +665,7 @@ class Gemma4Family(FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class UnifiedFamily(Gemma4Family):
-    """Gemma 4 with a unified encoder, whose patches are as large as its tokens."""
+    """Gemma 4 with a unified encoder, for which each piece of the image becomes one token."""
 
     torchvision_only: bool = True
     ignored: frozenset[str] = frozenset({"size"}) | NO_CROP | NO_PAD
@@ -677,11 +677,11 @@ class UnifiedFamily(Gemma4Family):
 
 @dataclass(frozen=True, kw_only=True)
 class SigLIP2Family(FloatFamily):
-    """SigLIP 2 for images of any shape: patches, padded to a fixed number.
+    """SigLIP 2 for images of any aspect ratio (NaFlex): patches, padded to a fixed number of patches.
 
     Attributes:
-        patch_size: extent of a patch.
-        max_num_patches: the largest number of patches of an image, and the number to which they are padded.
+        patch_size: the side of a patch, in pixels.
+        max_num_patches: the largest number of patches of an image, to which images are padded.
     """
 
     patch_size: int = 16
@@ -711,11 +711,11 @@ class SigLIP2Family(FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class PixtralFamily(ImageFamily):
-    """Pixtral: images resized to whole patches, but not cut into them.
+    """Pixtral: images resized to whole patches, but not cut into patches.
 
     Attributes:
-        size: `longest_edge`: the largest number of pixels of a side.
-        patch_size: `height` and `width`, which are equal.
+        size: `longest_edge`: the greatest length of a side, in pixels.
+        patch_size: `height` and `width`, which must be equal.
     """
 
     resample: int = 3
@@ -748,7 +748,7 @@ class PixtralFamily(ImageFamily):
         patch = self.patch_size["height"]
         fit = fitted("pixtral", height, width, SizeArguments(patch, most=self.size["longest_edge"]))
         rows, columns = (side // (patch * model["spatial_merge_size"]) for side in fit[:2])
-        # Each row of tokens ends with an end-of-row token.
+        # Each row of tokens is followed by an end-of-row token.
         return rows * (columns + 1)
 
     def joined(self, images: Sequence[Features]) -> Values:

@@ -15,7 +15,7 @@ from penstock.presets.configuration import read_configuration
 from penstock.presets.family import ARITHMETIC, Family, PresetError
 from penstock.presets.videos import SampledFamily, VideoLength
 
-# Increased when a preset's values change, so that cache keys change.
+# Must be increased when the values of a preset change, so that cache keys change.
 _VERSION = 1
 _DEVICES = ("cpu", "gpu")
 Configuration = str | Path | Mapping[str, object]
@@ -33,29 +33,30 @@ def preset(
     num_threads: int = 1,
     prefetch_queue_depth: int = 1,
 ) -> Pipeline:
-    """Return a pipeline from a model's configuration, with results equal bit for bit to those of its processor.
+    """Return a pipeline for a model's configuration. The results equal those of the model's processor bit for bit.
 
-    Its input is called `images`, `videos` or `audio`. Its outputs have the processor's names, such as `pixel_values`;
-    data whose size depends on the image, such as the number of its patches or tiles, varies from sample to sample.
+    The pipeline's input is called `images`, `videos` or `audio`. The outputs have the names that the processor uses, such as
+    `pixel_values`. Outputs whose size depends on the image, such as on the number of its patches or tiles, differ in shape from sample to
+    sample.
 
     Args:
         configuration: a folder with `preprocessor_config.json`, that file, or its contents.
-        batch_size: the largest number of images at a time.
-        backend: the library whose arithmetic to use: `torchvision`, which `transformers` takes where it is installed, or `pil`.
+        batch_size: the largest number of images in a batch.
+        backend: the library whose arithmetic to use: `torchvision`, which `transformers` uses if it is installed, or `pil`.
         device: the device of the outputs and of most computations: `cpu` or `gpu`, which give the same bytes. A GPU
             decodes baseline JPEGs; the CPU decodes other files, and computes everything for sounds and for YOLO's
             letterbox.
         device_id: the number of the GPU; by default, the current one.
-        encoded: whether the input is files (JPEG, PNG and so on; sounds as WAV, FLAC or OGG); else images of uint8, of
-            layout HWC, in RGB, or signals of float32 at the model's sampling rate. Videos are always frames of uint8,
-            of layout FHWC: those that :func:`sampled_frames` returns.
-        drop_alpha: transparent pixels of files become the colours stored for them, as where the processor is called with
-            images from transformers' `load_image`, which chat templates do; by default, they are put on white, as
-            where it is called with `PIL.Image.open(file)`.
+        encoded: whether the input consists of files (JPEG, PNG and so on; sounds as WAV, FLAC or OGG). Otherwise, images must be uint8, in
+            the layout HWC and RGB order, and sounds float32 at the model's sampling rate. Videos must always be uint8 frames in the
+            layout FHWC: the frames whose numbers :func:`sampled_frames` returns.
+        drop_alpha: use the colours that files store for transparent pixels, as processors do when they are called with images from
+            transformers' `load_image`, such as by chat templates. By default, transparent images are put on white, as when processors
+            are called with `PIL.Image.open(file)`.
         num_threads, prefetch_queue_depth: the pipeline's number of threads and prefetch queue depth.
 
     Raises:
-        PresetError: no preset follows the class named in the configuration, or one of its settings.
+        PresetError: there is no preset for the configuration's class, or a setting is not supported.
         ValueError: the device is neither `cpu` nor `gpu`.
 
     Example:
@@ -85,7 +86,7 @@ def preset(
 
 
 def checked(configuration: Configuration, backend: str) -> Family:
-    """Return the settings of a configuration, after checking that a preset supports them all.
+    """Return the settings of a configuration, after checking that presets support them with the arithmetic of ``backend``.
 
     Raises:
         PresetError: a setting is not supported.
@@ -93,20 +94,20 @@ def checked(configuration: Configuration, backend: str) -> Family:
     if backend not in ARITHMETIC:
         raise PresetError(f"`backend` is {' or '.join(ARITHMETIC)}. Got: {backend!r}")
     followed = read_configuration(configuration)
-    # Fail now rather than at the first batch.
+    # Check now, so that errors do not show only with the first batch.
     followed.check(backend)
     return followed
 
 
 @dataclass(frozen=True)
 class _Source:
-    """The source of a preset's data.
+    """How a preset gets its data.
 
     Attributes:
-        family: the family whose data it is.
-        encoded: whether the data are encoded files.
-        drop_alpha: whether transparent pixels of files become the colours stored for them.
-        on_gpu: whether the data are decoded on a GPU, or copied to one.
+        family: the preset's settings.
+        encoded: whether the input consists of encoded files.
+        drop_alpha: whether to use the colours that files store for transparent pixels.
+        on_gpu: whether to decode on a GPU or, if data are not encoded, to copy them to one.
     """
 
     family: Family
@@ -136,7 +137,7 @@ def _videos(source: _Source) -> DataNode:
 
 
 def _given(name: str, layout: str, on_gpu: bool) -> DataNode:
-    """Return an input of pixels, which are used unchanged."""
+    """Return an input of decoded pixels, on the GPU if ``on_gpu``."""
     pixels = fn.external_source(name=name, dtype=types.UINT8, layout=layout)
     return pixels.gpu() if on_gpu else pixels
 
@@ -151,21 +152,21 @@ _SOURCES: dict[str, Callable[[_Source], DataNode]] = {
 def sampled_frames(
     configuration: Configuration, frames: int, rate: float | None = None, duration: float | None = None
 ) -> list[int]:
-    """Return the numbers of the frames that a video processor takes, so that only these need to be decoded.
+    """Return the numbers of the frames that a video processor selects, so that only these need to be decoded.
 
     Args:
-        configuration: as for :func:`preset`; its `fps`, `num_frames` and others select the frames.
-        frames: the number of the video's frames.
-        rate: its frames per second, if known.
-        duration: its seconds as its decoder reports them, which SmolVLM and the GLM models use. By default `frames /
-            rate`, as transformers' decoders compute it; 0: the decoder reports none.
+        configuration: as for :func:`preset`; `fps`, `num_frames` and other settings select the frames.
+        frames: the number of frames of the video.
+        rate: the video's frames per second, if known.
+        duration: the video's duration in seconds as the decoder reports it; some models use it, such as SmolVLM and GLM. By default
+            `frames / rate`, which transformers' decoders report; 0: the decoder reports none.
 
     Returns:
-        All of them if the configuration says `do_sample_frames: false`.
+        The numbers of the frames; of all frames if the configuration contains `do_sample_frames: false`.
 
     Raises:
         PresetError: the configuration is not for videos.
-        ValueError: the processor refuses the video.
+        ValueError: the processor would refuse the video.
 
     Example:
         >>> sampled_frames({"video_processor_type": "Qwen3VLVideoProcessor"}, frames=300, rate=30)[:3]
@@ -182,19 +183,19 @@ def sampled_frames(
 
 
 def count_tokens(configuration: Configuration, sizes: Sequence[Sequence[int]], **model: int) -> list[int]:
-    """Return the number of vision tokens of images or videos, computed from their sizes alone.
+    """Return the number of vision tokens of each image or video, computed from sizes alone.
 
     Args:
         configuration: as for :func:`preset`.
-        sizes: height and width of each image; frames, height and width of each video.
-        model: settings of the model's configuration that the count depends on besides the sizes: `patch_size` (CLIP, LLaVA
+        sizes: the height and width of each image; or the number of frames, the height and the width of each video.
+        model: the settings of the model's configuration that are needed, too: `patch_size` (CLIP, LLaVA
             and others), `image_seq_length` of a tile (InternVL), `image_seq_len` (Idefics3, SmolVLM),
-            `mm_tokens_per_image` (Gemma 3), `spatial_merge_size` (Pixtral), `max_tiles` (OneVision, 9 of
-            `anyres_max_9`), `pixel_shuffle_ratio_inverse` (Llama 4, 2 for a ratio of 0.5).
+            `mm_tokens_per_image` (Gemma 3), `spatial_merge_size` (Pixtral), `max_tiles` (OneVision; 9 for
+            `anyres_max_9`), `pixel_shuffle_ratio_inverse` (Llama 4; 2 for a ratio of 0.5).
 
     Raises:
-        PresetError: no preset follows the configuration, or the model's values are not those that are needed.
-        ValueError: the processor refuses an image of such a size, or the argument is not a size.
+        PresetError: there is no preset for the configuration, tokens cannot be counted for it, or other settings of the model are needed.
+        ValueError: the processor would refuse an image of such a size, or a size has another number of extents.
 
     Example:
         >>> count_tokens({"image_processor_type": "Qwen2VLImageProcessor"}, [(853, 1280)])
@@ -214,14 +215,14 @@ def count_tokens(configuration: Configuration, sizes: Sequence[Sequence[int]], *
 def content_key(
     configuration: Configuration, data: bytes, backend: str = "torchvision", *, drop_alpha: bool = False
 ) -> str:
-    """Return a cache key for a preset's result on a file: equal for equal settings and bytes.
+    """Return a key for caching a preset's result for a file. Equal settings and equal bytes give equal keys.
 
     Args:
         configuration, backend, drop_alpha: as for :func:`preset`.
-        data: the file.
+        data: the bytes of the file.
 
     Returns:
-        64 hexadecimal digits, which depend on nothing else but the presets' version.
+        64 hexadecimal digits. They depend on the arguments and on the version of the presets only.
 
     Example:
         >>> len(content_key({"image_processor_type": "ViTImageProcessor"}, b"..."))

@@ -1,4 +1,4 @@
-"""Image processors that show a model patches of the whole image and of slices of a large one: MiniCPM-V, LFM2-VL, Phi-4, Aria, Molmo 2."""
+"""Image processors that return the whole image, and slices of large images: MiniCPM-V, Step 3.7, LFM2-VL, Phi-4, Aria, Molmo 2."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ _MASK, _SHAPES = "pixel_attention_mask", "spatial_shapes"
 
 @dataclass(frozen=True, kw_only=True)
 class _SliceFamily(FloatFamily):
-    """Base class of families with slices."""
+    """Base class of families that return slices of images."""
 
     def _resized_by(self, data: DataNode, backend: str, rule: str, bounds: SizeArguments) -> tuple[DataNode, DataNode]:
-        """Return images resized by a rule, and the canvases that it yields."""
+        """Return images resized by a rule, and the sizes of the canvases that the rule computes."""
         size, canvas = fitted_sizes(data, rule, bounds)
         return self.resized(data, backend, size), canvas
 
 
 @dataclass(frozen=True, kw_only=True)
 class MiniCPMFamily(_SliceFamily):
-    """MiniCPM-V: patches of the whole image and of its slices, concatenated over all images.
+    """MiniCPM-V: patches of the whole image and of its slices, concatenated for all images of a call.
 
     Attributes:
-        slice_mode: whether large images are sliced.
+        slice_mode: whether to slice large images.
         max_slice_nums: the largest number of slices of an image.
-        scale_resolution: side of a square with about as many pixels as the whole image, or a slice, has.
-        patch_size: extent of a patch.
-        downsample_mode: `16x` or `4x`: the number of patches that become one token.
+        scale_resolution: the side, in pixels, of a square with about as many pixels as the resized whole image and as a slice.
+        patch_size: the side of a patch, in pixels.
+        downsample_mode: `16x` or `4x`: how many patches become one token.
         use_image_id: accepted without effect: it concerns the text.
     """
 
@@ -80,7 +80,7 @@ class MiniCPMFamily(_SliceFamily):
 
     @property
     def _merged(self) -> int:
-        """The length of the side, in patches, of a square that becomes one token."""
+        """The side, in patches, of the squares of patches that become one token."""
         return 2 if self.downsample_mode == "4x" else 4
 
     @property
@@ -99,12 +99,12 @@ class MiniCPMFamily(_SliceFamily):
         )
 
     def patched(self, data: DataNode, backend: str) -> tuple[DataNode, DataNode, DataNode, DataNode]:
-        """Return the concatenated patches; the rows and columns of patches, of the whole image and of each slice; the rows and columns of
-        slices; and the number of the slices and the whole image together.
+        """Return four nodes: the concatenated patches; the numbers of rows and columns of patches for the whole image and for each slice;
+        the numbers of rows and columns of slices; and the number of pictures, which are the whole image and the slices.
         """
         whole, _ = self._resized_by(data, backend, "minicpm", self._bounds)
         large, tile = self._resized_by(data, backend, "minicpm-slices", self._bounds)
-        # A tile of the patch size means that the image has no slices.
+        # For an image without slices, the rule returns a tile of the size of a patch.
         sliced = fn.cast(tile[0] > types.Constant(self.patch_size, dtype=types.INT32), dtype=types.INT32)
         settings: Values = {"patch": self.patch_size, "beside": True, **self.normalizing(backend)}
         pixels, grids = fn.image_patches(large, whole, tile=tile * sliced, **settings)
@@ -148,12 +148,12 @@ class MiniCPMOcrFamily(MiniCPMFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Step3Family(_SliceFamily):
-    """Step 3.7: the whole image, and enlarged windows of it.
+    """Step 3.7: the whole image, and windows of the image that are resized to one size.
 
     Attributes:
-        size: the `height` and `width` of the whole image; only the height counts.
-        patch_size: side of a window.
-        max_image_size: the largest length of an image's longer side.
+        size: the `height` and `width` of the whole image; the height is used for both.
+        patch_size: the side of a resized window, in pixels.
+        max_image_size: the greatest length of an image's longer side.
     """
 
     image_mean: tuple[float, ...] = OPENAI["image_mean"]
@@ -188,7 +188,7 @@ class Step3Family(_SliceFamily):
         images = in_corner(data, square)
         whole = self.resized(self.resized(images, backend, size), backend, [self.size["height"]] * 2)
         extents, window = fitted_sizes(data, "step3-windows", self._bounds)
-        # For an image without windows, a one-pixel window is cut and dropped.
+        # For an image without windows, a window of one pixel is cut out, and dropped below.
         cut = self.resized(images, backend, extents)
         windows, counts = fn.crop_boxes(cut, fn.tile_boxes(cut, tile=window))
         enlarged = self.normalized(self.resized(windows, backend, [self.patch_size] * 2), backend, None)
@@ -197,7 +197,7 @@ class Step3Family(_SliceFamily):
         area = cut.shape(dtype=types.INT32)[0] * cut.shape(dtype=types.INT32)[1]
         count = fn.cast(area >= window[0], dtype=types.INT32) * rows * columns
         local = fn.slice(fn.collect(enlarged, counts=counts), start=[0], shape=fn.stack(count), axes=[0])
-        # Each row of windows except the last ends with a line break.
+        # The mask is true for the last window of each row of windows, after which the text has a line break, except for the last row.
         breaks = fn.slice(
             fn.ones(shape=fn.stack(rows - one, one), dtype=types.INT32),
             start=fn.stack(types.Constant(0, dtype=types.INT32), one - columns),
@@ -228,18 +228,19 @@ class Step3Family(_SliceFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Lfm2Family(_SliceFamily):
-    """LFM2-VL: patches of the tiles of a large image and of the whole, padded to a fixed number.
+    """LFM2-VL: patches of the tiles of a large image and of the whole image, padded to a fixed number of patches.
 
     Attributes:
-        downsample_factor: side, in patches, of the square that becomes one token.
-        do_image_splitting: whether large images are tiled.
-        min_tiles, max_tiles: the range of the number of tiles.
+        downsample_factor: the side, in patches, of the squares of patches that become one token.
+        do_image_splitting: whether to cut large images into tiles.
+        min_tiles, max_tiles: the bounds of the number of tiles.
         use_thumbnail: whether the whole image follows the tiles.
-        min_image_tokens, max_image_tokens: the range of the whole image's number of tokens.
-        encoder_patch_size: extent of a patch.
-        tile_size: extent of a tile.
-        max_pixels_tolerance: an image is tiled if its pixels exceed the limit of the whole by this factor.
-        return_row_col_info: whether rows and columns of tiles, and the size of the whole, are returned.
+        min_image_tokens, max_image_tokens: the bounds of the whole image's number of tokens.
+        encoder_patch_size: the side of a patch, in pixels.
+        tile_size: the side of a tile, in pixels.
+        max_pixels_tolerance: an image is cut into tiles if it has more pixels than this factor times the greatest number of pixels of a
+            whole image.
+        return_row_col_info: whether to return the numbers of rows and columns of tiles, and the size of the whole image.
         do_pad: must be set.
     """
 
@@ -256,7 +257,7 @@ class Lfm2Family(_SliceFamily):
     return_row_col_info: bool = False
     do_pad: bool = True
     torchvision_only: bool = True
-    # transformers' processor computes the number of patches from other settings when it is created.
+    # Ignored because transformers' processor computes `max_num_patches` from other settings when it is created.
     ignored: frozenset[str] = frozenset({"size", "pad_size", "max_num_patches"}) | NO_CROP
 
     unchanged = frozenset({"max_num_patches"})
@@ -296,13 +297,13 @@ class Lfm2Family(_SliceFamily):
 
     @property
     def _length(self) -> int:
-        """The number of patches to which all images are padded."""
+        """The number of patches to which tiles and whole images are padded."""
         patches = self.max_image_tokens * self.downsample_factor**2
         return max(patches, (self.tile_size // self.encoder_patch_size) ** 2 if self.do_image_splitting else 0)
 
     @property
     def _bounds(self) -> SizeArguments:
-        """The bounds of the whole image's size."""
+        """The arguments of the rule that computes the size of the whole image."""
         factor = self.encoder_patch_size * self.downsample_factor
         return SizeArguments(factor, self.min_image_tokens * factor**2, self.max_image_tokens * factor**2)
 
@@ -321,7 +322,7 @@ class Lfm2Family(_SliceFamily):
         arrangement = (one, fn.copy(one))
         if self._splits:
             large, tile = self._resized_by(data, backend, "lfm2-tiles", self._tiling)
-            # The image has tiles only if the rule returns tiles of `tile_size`.
+            # For an image without tiles, the rule returns a tile of another size than `tile_size`.
             tiled = fn.cast(tile[0] == types.Constant(self.tile_size, dtype=types.INT32), dtype=types.INT32)
             max_extra_tiles = 2 if self.use_thumbnail else self.max_tiles + 1
             patches, grids, mask = fn.image_patches(
@@ -356,19 +357,20 @@ class Lfm2Family(_SliceFamily):
         return of_whole
 
 
-# Phi-4's tokens of the whole image: patches, row ends, and a separator.
+# The number of Phi-4's tokens for the whole image: merged patches, ends of rows, and a separator.
 _PHI4_WHOLE = 256 + 16 + 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Phi4Family(_SliceFamily):
-    """Phi-4 Multimodal: the whole image, then tiles of a white canvas with the image in its corner, and masks.
+    """Phi-4 Multimodal: the whole image, then tiles of a white canvas with the image in its upper left corner, and masks.
 
     Attributes:
-        size: `height` and `width` of a tile, which are equal.
-        patch_size: extent of a patch; masks have one element for each.
+        size: `height` and `width` of a tile, which must be equal.
+        patch_size: the side of a patch, in pixels; masks have one element for each patch.
         dynamic_hd: the largest number of tiles.
-        resample: the filter by which the whole image is made from the canvas; to the canvas, images are resized with the bilinear filter.
+        resample: the filter with which the canvas is reduced to the whole image; to fit the canvas, images are always resized with the
+            bilinear filter.
     """
 
     resample: int = 3
@@ -425,7 +427,7 @@ class Phi4Family(_SliceFamily):
         squares = fn.reshape(mask, shape=fn.stack(grid[0], across, grid[1], across))
         squares = fn.reshape(fn.transpose(squares, perm=[0, 2, 1, 3]), shape=[-1, cells, cells])
         of_whole = fn.ones(shape=[1, cells, cells], dtype=types.FLOAT)
-        # Every second row and column counts; each row has an end token.
+        # Tokens are made from every second row and column of patches, and each row ends with another token.
         rows, columns = ((filled[axis] + 1) // types.Constant(2, dtype=types.INT32) for axis in (0, 1))
         return (
             tiles,
@@ -448,12 +450,12 @@ class Phi4Family(_SliceFamily):
         values = super().joined(images)
         shown = [image[masks] for image in images]
         largest = max(map(len, shown))
-        # The masks of missing tiles are ones.
+        # The masks of tiles that an image lacks are ones.
         full = [np.pad(each, ((0, largest - len(each)), (0, 0), (0, 0)), constant_values=1) for each in shown]
         return values | {pixels: extended([image[pixels] for image in images], (0,)), masks: np.stack(full)}
 
 
-# Heights and widths of Aria's canvases, in units of this many pixels.
+# The unit of Aria's canvases in pixels, and the heights and widths of the canvases in units.
 _ARIA_UNIT_PIXELS = 490
 _ARIA_CANVASES = (
     *((1, across) for across in range(2, 9)),
@@ -464,13 +466,13 @@ _ARIA_TOKENS = {490: 128, 980: 256}
 
 @dataclass(frozen=True, kw_only=True)
 class AriaFamily(_SliceFamily):
-    """Aria: the whole image, or its parts on a canvas, each in the corner of a square, with a mask.
+    """Aria: the whole image, or parts of the image on a canvas, each in the upper left corner of a square and with a mask.
 
     Attributes:
-        max_image_size: the side of the square: 490 or 980.
-        min_image_size: the smallest length of a side.
-        split_image: whether images are cut into parts.
-        split_resolutions: the canvases: heights and widths.
+        max_image_size: the side of the square: 490 or 980 pixels.
+        min_image_size: the smallest length of a side of the resized image or part.
+        split_image: whether to cut images into parts.
+        split_resolutions: the heights and widths of the canvases.
     """
 
     resample: int = 3
@@ -534,7 +536,7 @@ class AriaFamily(_SliceFamily):
         )
 
     def _as_squares(self, images: DataNode, canvas: DataNode, backend: str) -> tuple[DataNode, ...]:
-        """Return images centred on canvases of whole squares, for cutting into parts."""
+        """Return the outputs for images centred on canvases that consist of whole squares, which are the parts."""
         side = types.Constant(self.max_image_size, dtype=types.INT32)
         square = [self.max_image_size] * 2
         values = fn.image_tiles(
@@ -548,7 +550,7 @@ class AriaFamily(_SliceFamily):
         )
 
     def _on_squares(self, data: DataNode, backend: str) -> tuple[DataNode, DataNode]:
-        """Return images in the corners of squares, and masks of the pixels that belong to them."""
+        """Return images resized and put in the upper left corners of squares, and masks of the squares' pixels that belong to images."""
         bounds = SizeArguments(1, self.min_image_size, self.max_image_size)
         images, _ = self._resized_by(data, backend, "aria", bounds)
         square, channel = [self.max_image_size] * 2, images[:, :, 0]
@@ -573,11 +575,11 @@ class MolmoFamily(_SliceFamily):
     """Molmo 2: patches of the whole image and of overlapping crops, and the indices of the patches to pool.
 
     Attributes:
-        size: `height` and `width`, which are equal: of the whole, and of a crop.
-        max_crops: the largest number of crops.
-        overlap_margins: the numbers of patches at the beginning and at the end of a crop that belong to its neighbours.
-        patch_size: extent of a patch.
-        pooling_size: rows and columns of patches that become one token.
+        size: `height` and `width` of the whole image and of a crop, which must be equal.
+        max_crops: the largest number of crops of an image.
+        overlap_margins: the numbers of patches at the beginning and at the end of a crop that it shares with its neighbours.
+        patch_size: the side of a patch, in pixels.
+        pooling_size: the numbers of rows and columns of patches that become one token.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 378, "width": 378})
@@ -614,7 +616,7 @@ class MolmoFamily(_SliceFamily):
         return SizeArguments(most=self.max_crops, tile=(self.size["height"] - margin, margin))
 
     def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
-        # transformers' processor resizes floats and rounds the result, which differs from resizing bytes.
+        # transformers' processor resizes float images and rounds the results, which differ from those of resizing uint8 images.
         return fn.resize(
             images,
             size=size,
@@ -658,7 +660,7 @@ class MolmoFamily(_SliceFamily):
         values = [image[indices] for image in images]
         return super().joined(images) | {
             pixels: np.concatenate([image[pixels] for image in images]),
-            # Patches are numbered through all images.
+            # Indices count the patches of all images of the call.
             indices: np.concatenate(
                 [np.where(each < 0, each, each + start) for each, start in zip(values, starts)]
             ).astype(values[0].dtype),

@@ -1,8 +1,8 @@
 """Feature extractors whose sounds become rows of mel bands: AST, CLAP, CLVP, SeamlessM4T, Speech2Text, Gemma 3n and 4,
 Parakeet, Nemotron, Lasr, Voxtral Realtime, Qwen3-ASR, Phi-4, Granite Speech and Fun-ASR-Nano.
 
-Results of those that compute with numpy are equal to the bit. The others compute with PyTorch, whose transform has other roundings:
-their features differ by less than :data:`TOLERANCE`.
+The results of classes that compute with numpy in transformers are equal bit for bit. The other classes compute with PyTorch, whose Fourier
+transform rounds differently: features differ from theirs by less than :data:`TOLERANCE`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from penstock.presets.family import Features, PresetError, Values, named
 from penstock.presets.speech import FEATURES, FEATURES_MASK, MASK, PADDING_MASK, VALUES, SoundFamily
 
 Count = TypeVar("Count", int, DataNode)
-"""An integer, or a node that holds one."""
+"""An integer, or a node that computes one."""
 TOLERANCE = 1e-3
-"""The tolerance for features, relative to those of a class in transformers that computes with PyTorch."""
+"""The greatest difference from the features of classes in transformers that compute with PyTorch."""
 INT16 = 32768.0
 _SIZES = "audio_embed_sizes"
 _MASK_TYPES = {"bool": types.BOOL, "int32": types.INT32, "int64": types.INT64}
-# The least energy of Kaldi's filter banks: the difference between 1 and the next number in single precision.
+# The smallest energy in Kaldi's filter banks: the difference between 1 and the next number in single precision.
 _KALDI_MIN_ENERGY = 1.192092955078125e-07
 KALDI: Values = {
     "window_length": 400,
@@ -44,10 +44,10 @@ KALDI: Values = {
 
 @dataclass(frozen=True, kw_only=True)
 class SpectralFamily(SoundFamily):
-    """Sounds as mel bands of windows.
+    """Base class of families that convert sounds to mel bands of windows.
 
     Attributes:
-        feature_size: number of bands, unless another setting gives it.
+        feature_size: the number of bands, unless another setting determines it.
     """
 
     feature_size: int = 80
@@ -56,10 +56,10 @@ class SpectralFamily(SoundFamily):
     mask_name: ClassVar[str] = MASK
     mask_type: ClassVar[type] = np.int32
     always_masks: ClassVar[bool] = False
-    """Whether masks are always returned, even if a call does not request them."""
+    """Whether masks are returned even if a call does not request them."""
 
     def features(self, signal: DataNode, **arguments: Any) -> DataNode:
-        """Return the mel bands of a signal; ``arguments`` are those of :func:`fn.mel_features`."""
+        """Return the mel bands of a signal; ``arguments``: further arguments of :func:`fn.mel_features`."""
         return fn.mel_features(signal, nfilter=self.bands, sample_rate=float(self.sampling_rate), **arguments)
 
     @property
@@ -69,7 +69,7 @@ class SpectralFamily(SoundFamily):
 
     @property
     def default_multiple(self) -> int:
-        """The multiple, in samples or rows, to which a call pads sounds by default."""
+        """The number, of samples or of rows, to whose multiples a call pads sounds by default."""
         return 1
 
     def check_positive(self, *names: str) -> None:
@@ -79,23 +79,23 @@ class SpectralFamily(SoundFamily):
                 raise PresetError(f"`{name}` must be positive. Got: {getattr(self, name)}")
 
     def check_values(self, **values: object) -> None:
-        """Raise PresetError if one of the settings has another value."""
+        """Raise PresetError if a setting has another value than the argument of the same name."""
         for name, value in values.items():
             if getattr(self, name) != value:
                 raise PresetError(f"`{name}` is supported only where it is {value}. Got: {getattr(self, name)!r}")
 
 
-# -- a number of rows --------------------------------------------------------------------------------------------------
+# -- always the same number of rows ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClipSoundFamily(SpectralFamily):
-    """Sounds that always become the same number of rows, whatever lengths a call requests."""
+    """Base class of families that convert each sound to the same number of rows, whatever lengths a call requests."""
 
     return_attention_mask: bool = False
 
     def settings_of(self, padding: object, truncation: object) -> Values:
-        """Return the settings that these arguments of a call change."""
+        """Return the settings that a call with these arguments changes."""
         return {}
 
 
@@ -105,8 +105,8 @@ class AstFamily(ClipSoundFamily):
 
     Attributes:
         feature_size: the number of channels; only 1 is supported.
-        num_mel_bins: bands.
-        max_length: the number of rows; longer sounds are cut off, and shorter ones filled up with zeros.
+        num_mel_bins: the number of bands.
+        max_length: the number of rows; longer results are cut off, and shorter ones are padded with zeros.
         do_normalize, mean, std: whether to subtract `mean` and divide by twice `std`.
     """
 
@@ -141,16 +141,16 @@ _TRUNCATIONS, _REPETITIONS = ("rand_trunc", "fusion"), ("repeatpad", "repeat", "
 
 @dataclass(frozen=True, kw_only=True)
 class ClapFamily(ClipSoundFamily):
-    """CLAP. The feature extractor in transformers crops longer sounds at random; here, they are refused.
+    """CLAP. The feature extractor in transformers crops sounds that are too long at random; presets refuse them.
 
     Attributes:
         hop_length, fft_window_size: the hop length and window size of the transform, in samples.
-        max_length_s: the length of a sound in seconds.
+        max_length_s: the length to which sounds are padded, in seconds.
         frequency_min, frequency_max: the range of the bands, in Hz.
-        truncation: `fusion`: the same picture four times; `rand_trunc`: one, of other bands.
-        padding: `repeatpad`: whole repetitions of the sound, then silence; `repeat`: repetitions, the last one cut off; `pad`: only
-            silence.
-        top_db: ignored, as by transformers.
+        truncation: `fusion`: return the features four times; `rand_trunc`: return features once, with bands of another mel scale.
+        padding: what follows the sound: `repeatpad`: whole repetitions, then silence; `repeat`: repetitions, the last one cut off; `pad`:
+            only silence.
+        top_db: accepted without effect: the feature extractor in transformers ignores it, too.
     """
 
     feature_size: int = 64
@@ -163,7 +163,7 @@ class ClapFamily(ClipSoundFamily):
     top_db: object = None
     truncation: str = "fusion"  # type: ignore[assignment,misc]
     padding: str = "repeatpad"  # type: ignore[misc]
-    # transformers' feature extractor saves settings that follow from the others.
+    # transformers' feature extractor saves these settings, which follow from the others, in configurations.
     ignored: frozenset[str] = frozenset({"nb_frequency_bins", "nb_max_samples"})
 
     hidden = frozenset({"ignored"})
@@ -210,47 +210,53 @@ class ClapFamily(ClipSoundFamily):
     def joined(self, images: Sequence[Features]) -> Values:
         values = super().joined(images)
         if self.truncation == "fusion":
-            # If no sound is longer, transformers marks a random one as longer; here the first.
+            # If no sound of a call is longer, transformers marks a random one as longer. Presets mark the first.
             values["is_longer"] = np.arange(len(images))[:, None] == 0
         return values
 
 
-# -- rows that are filled ----------------------------------------------------------------------------------------------
+# -- rows that are padded ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowFamily(SpectralFamily):
-    """Sounds that become rows, which a call cuts off and fills.
+    """Base class of families that convert sounds to rows, which a call cuts off or pads.
 
-    The lengths of a call are in rows or, if :attr:`in_samples`, in samples.
+    The lengths that a call requests are in rows or, if :attr:`in_samples`, in samples.
     """
 
     in_samples: ClassVar[bool] = False
     axis: ClassVar[int] = 0
     """The axis along which values are padded."""
     masks_unfilled: ClassVar[bool] = True
-    """Whether there are masks where a call pads nothing."""
+    """Whether a call that does not pad returns masks, too."""
     fills_to_longest_only: ClassVar[bool] = False
-    """Whether a call is supported only where it pads sounds to the longest one, and cuts none off."""
+    """Whether presets support only calls that pad sounds to the longest one, and cut none off."""
 
     @property
     def outputs(self) -> tuple[str, ...]:
         return (FEATURES, self.mask_name)
 
     def units(self, sound: np.ndarray, features: Features) -> int:
-        """Return a sound's length in the units of this call."""
+        """Return the length of a sound in rows or samples, as calls count them."""
         return len(sound) if self.in_samples else len(features[FEATURES])
 
     def cut(self, sound: np.ndarray, most: int) -> np.ndarray:
-        """Return the first `most` samples of a sound."""
+        """Return the first ``most`` samples of a sound."""
         return sound[:most]
 
     def call_outputs(self, sounds: int) -> Values:
-        """Return further outputs of a call with this many sounds."""
+        """Return the further outputs of a call with this many sounds."""
         return {}
 
     def filled(self, features: Features, length: int, units: int | None) -> dict[str, np.ndarray]:
-        """Return a sound's features, of `length` units, padded to `units` unless that is None."""
+        """Return a sound's outputs, cut off or padded.
+
+        Args:
+            features: the pipeline's results for the sound.
+            length: the length to use of the sound, in rows or samples.
+            units: the length to pad to, in rows or samples; None: do not pad.
+        """
         values, mask = (features[name] for name in self.outputs)
         beyond = max(0, (units or 0) - values.shape[self.axis])
         around = [(0, 0)] * values.ndim
@@ -263,11 +269,11 @@ class RowFamily(SpectralFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Speech2TextFamily(RowFamily):
-    """Speech2Text: each band with mean 0 and variance 1.
+    """Speech2Text: bands, each normalized to mean 0 and variance 1.
 
     Attributes:
-        num_mel_bins: bands.
-        do_ceptral_normalize, normalize_means, normalize_vars: whether bands are normalized; the others must be true then.
+        num_mel_bins: the number of bands.
+        do_ceptral_normalize, normalize_means, normalize_vars: whether to normalize bands; if so, the other two must be true.
         dither: must be 0.
     """
 
@@ -282,7 +288,7 @@ class Speech2TextFamily(RowFamily):
         return self.num_mel_bins
 
     def converted(self, values: Values) -> Values:
-        # transformers' feature extractor always returns masks, whatever the configuration says.
+        # transformers' feature extractor always returns masks, even if the configuration says otherwise.
         return super().converted({**values, "return_attention_mask": True})
 
     def check(self, backend: str) -> None:
@@ -302,17 +308,17 @@ class Speech2TextFamily(RowFamily):
 
 
 def _samples_of(rows: int) -> int:
-    """Return the number of samples from which Kaldi's features have this many rows."""
+    """Return the smallest number of samples for which Kaldi's features have this many rows."""
     return max(rows - 1, 0) * KALDI["window_step"] + KALDI["window_length"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeamlessFamily(RowFamily):
-    """SeamlessM4T and wav2vec2-BERT: each band with mean 0 and variance 1, several windows in a row.
+    """SeamlessM4T and wav2vec2-BERT: bands, each normalized to mean 0 and variance 1, with several windows per row.
 
     Attributes:
-        num_mel_bins: bands.
-        stride: windows in a row.
+        num_mel_bins: the number of bands.
+        stride: the number of windows per row.
     """
 
     num_mel_bins: int = 80
@@ -349,22 +355,22 @@ class SeamlessFamily(RowFamily):
         return (len(sound) - KALDI["window_length"]) // KALDI["window_step"] + 1
 
     def cut(self, sound: np.ndarray, most: int) -> np.ndarray:
-        # Do not cut here, because the mean is over the whole sound: `filled` cuts off rows.
+        # Do not cut the sound, because means are over the whole sound: `filled` cuts off rows instead.
         return sound
 
     def filled(self, features: Features, length: int, units: int | None) -> dict[str, np.ndarray]:
-        # Without padding, an incomplete row is dropped.
+        # An incomplete row is dropped, unless the call pads.
         rows = (length if units is None else units) // self.stride
         return super().filled({name: values[:rows] for name, values in features.items()}, length, rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FunAsrFamily(RowFamily):
-    """Fun-ASR-Nano: features of several windows in a row; neighbouring rows share some.
+    """Fun-ASR-Nano: several windows per row, some of which neighbouring rows share.
 
     Attributes:
-        frame_length, frame_shift: the length of windows and the distance between their starts, in milliseconds.
-        num_frames_lfr, stride_lfr: windows in a row, and from one row to the next.
+        frame_length, frame_shift: the length of windows and the distance between the starts of windows, in milliseconds.
+        num_frames_lfr, stride_lfr: the number of windows per row, and the distance between the starts of rows, in windows.
         window: must be `hamming`.
     """
 
@@ -387,7 +393,7 @@ class FunAsrFamily(RowFamily):
         arguments = {"window_length": length, "window_step": step, "nfft": 1 << (length - 1).bit_length()}
         windows = self.features(data, **{**KALDI, **arguments}, window="symmetric_hamming")
         count = (windows.shape()[:1] + (self.stride_lfr - 1)) // self.stride_lfr
-        # The first and last windows are repeated beyond the ends.
+        # Beyond the ends, rows repeat the first and the last window.
         before = (self.num_frames_lfr - 1) // 2
         total = whole(count * self.stride_lfr)
         strided = (
@@ -403,12 +409,12 @@ class FunAsrFamily(RowFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class ParakeetFamily(RowFamily):
-    """Parakeet, Canary and other models of NeMo: each band with mean 0 and variance 1.
+    """Parakeet, Canary and other models of NeMo: bands, each normalized to mean 0 and variance 1.
 
     Attributes:
         hop_length, n_fft, win_length: the hop length, FFT size and window length of the transform, in samples.
         preemphasis: the fraction of the previous sample that is subtracted.
-        standardizes: whether bands get mean 0 and variance 1.
+        standardizes: whether to normalize bands.
     """
 
     hop_length: int = 160
@@ -429,7 +435,7 @@ class ParakeetFamily(RowFamily):
         self.check_values(padding_value=0)
 
     def prepared(self, signal: DataNode) -> DataNode:
-        """Return the sound to compute bands of."""
+        """Return the sound of which bands are computed; by default, the signal itself."""
         return signal
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
@@ -448,7 +454,7 @@ class ParakeetFamily(RowFamily):
             floor_added=True,
             precision="double",
         )
-        # The last window is masked, but has a row.
+        # The last window has a row, but the mask counts it as padding.
         valid = rows[:-1]
         mask = mask_of(valid)
         if self.standardizes:
@@ -466,12 +472,12 @@ class ParakeetFamily(RowFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class CohereFamily(ParakeetFamily):
-    """Cohere's speech recognition, for sounds that its feature extractor in transformers does not cut into several.
+    """Cohere's speech recognition, for sounds that are so short that transformers' feature extractor does not split them.
 
     Attributes:
-        dither: the deviation of the noise that is added, which is the same for all sounds of a length.
-        max_audio_clip_s, overlap_chunk_second: in seconds; sounds of up to the first minus the second are not cut.
-        min_energy_window_samples: accepted without effect: it is read only with longer sounds.
+        dither: the standard deviation of the noise that is added; sounds of equal length get the same noise.
+        max_audio_clip_s, overlap_chunk_second: sounds of up to the first minus the second, in seconds, are not split.
+        min_energy_window_samples: accepted without effect: it is read only for longer sounds.
     """
 
     feature_size: int = 128
@@ -497,7 +503,7 @@ class CohereFamily(ParakeetFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class NemotronFamily(ParakeetFamily):
-    """Nemotron's streaming models, of whole sounds.
+    """Nemotron's streaming models, for whole sounds.
 
     Attributes:
         mel_filters_dtype: must be `float32`.
@@ -513,7 +519,7 @@ class NemotronFamily(ParakeetFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class SampleFamily(RowFamily):
-    """Sounds as they are, of one channel.
+    """Base class of families that return the samples of sounds, with one channel.
 
     Attributes:
         feature_size: the number of channels; only 1 is supported.
@@ -532,7 +538,7 @@ class SampleFamily(RowFamily):
 
     @property
     def block(self) -> int:
-        """The multiple, in samples, to which sounds are padded."""
+        """The number of samples to whose multiples sounds are padded."""
         return 1
 
     @property
@@ -548,7 +554,7 @@ class SampleFamily(RowFamily):
             )
 
     def prepared(self, signal: DataNode) -> DataNode:
-        """Return the sound with its values changed."""
+        """Return the sound with the values that are returned; by default, unchanged."""
         return signal
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
@@ -571,7 +577,7 @@ class MuseFamily(SampleFamily):
     """Muse Spark.
 
     Attributes:
-        samples_per_token: sounds are filled to multiples of it.
+        samples_per_token: sounds are padded to a multiple of this many samples.
     """
 
     sampling_rate: int = 24000
@@ -591,7 +597,7 @@ class PocketFamily(SampleFamily):
 
     Attributes:
         pad_to_multiple_of: sounds are padded to a multiple of this many samples.
-        end_on_pause: must be false: no preset cuts off what follows the last loud part of a sound.
+        end_on_pause: must be false: presets do not cut off what follows the last loud part of a sound.
         frame_size, pause_duration, fade_out_duration, silence_floor_db, analysis_frame_duration: accepted without effect: they are
             read only with `end_on_pause`, or in later steps.
     """
@@ -621,7 +627,7 @@ class WavTokenizerFamily(SampleFamily):
     Attributes:
         hop_length: accepted without effect: sounds are not padded to multiples of it.
         normalize_audio: must be false.
-        target_peak_dB_FS: accepted without effect: it is read only with that setting.
+        target_peak_dB_FS: accepted without effect: it is read only with `normalize_audio`.
     """
 
     sampling_rate: int = 24000
@@ -641,7 +647,7 @@ class PeSoundFamily(SampleFamily):
     """PE Audio, which extends sounds to whole blocks by reflection.
 
     Attributes:
-        hop_length: samples of a block.
+        hop_length: the number of samples of a block.
     """
 
     sampling_rate: int = 48000
@@ -667,7 +673,7 @@ class OmniFamily(SampleFamily):
     """OmniASR: sounds normalized to mean 0 and variance 1.
 
     Attributes:
-        do_normalize: whether they are normalized.
+        do_normalize: whether to normalize sounds.
     """
 
     do_normalize: bool = True
@@ -681,8 +687,8 @@ class VibeFamily(SampleFamily):
     """VibeVoice's tokenizer: sounds normalized to the same loudness.
 
     Attributes:
-        normalize_audio, target_dB_FS: whether they are normalized, and the loudness in dB relative to full scale.
-        eps: added to the divisor.
+        normalize_audio, target_dB_FS: whether to normalize sounds, and to which loudness, in dB relative to full scale.
+        eps: a small number that is added to divisors.
         pad_to_multiple_of: sounds are padded to a multiple of this many samples.
     """
 
@@ -705,15 +711,15 @@ class VibeFamily(SampleFamily):
         return scaled / (1.0 + (peak > 1.0) * (peak + (self.eps - 1.0)))
 
 
-# -- sounds that are filled --------------------------------------------------------------------------------------------
+# -- sounds that are padded --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilledFamily(SpectralFamily):
-    """Sounds that a call cuts off and pads before their bands are computed.
+    """Base class of families that cut off or pad sounds before they compute bands.
 
     Attributes:
-        max_length: the length in samples to which sounds are cut off or padded by default, as in transformers.
+        max_length: the length in samples to which a call cuts off or pads sounds by default; 0: no length.
         pad_to_multiple_of: sounds are padded to a multiple of this many samples.
     """
 
@@ -763,44 +769,49 @@ class FilledFamily(SpectralFamily):
 
     value_name: ClassVar[str] = FEATURES
     row_masks: ClassVar[bool] = True
-    """Whether masks have an element for each row, rather than for each sample."""
+    """Whether masks have one element for each row; otherwise, one for each sample."""
 
     def spectrum(self, signal: DataNode) -> DataNode:
         """Return the features of a padded signal."""
         raise NotImplementedError
 
     def masked(self, features: DataNode, mask: DataNode) -> tuple[DataNode]:
-        """Return the features, possibly with those of the padding cleared."""
+        """Return the features as an output; some families set the features of padding to 0."""
         return (named(features, FEATURES, 2),)
 
     def valid(self, samples: Count) -> Count:
-        """Return how many elements of a sound's mask are true, for an integer or a node."""
+        """Return how many elements of the mask are true for a sound with this many samples; both are integers or nodes."""
         return samples
 
     def lengthened(self, sound: np.ndarray) -> np.ndarray:
-        """Return the sound, extended with silence if the mask counts that as sound."""
+        """Return the sound; some families extend short sounds with silence, which the mask counts as sound."""
         return sound
 
     def mask(self, samples: int, total: int, rows: int) -> np.ndarray:
-        """Return the mask of a sound padded to `total` samples, which became this many rows."""
+        """Return the mask of a sound with ``samples`` samples that was padded to ``total`` samples and then converted to ``rows`` rows."""
         return np.arange(rows if self.row_masks else total) < self.valid(samples)
 
     def finished(self, features: np.ndarray, mask: np.ndarray, samples: int, longest: bool) -> np.ndarray:
-        """Return the features of a sound with this many samples, either the longest one or padded before they were computed."""
+        """Return the features of a sound in a call; some families change those of padding.
+
+        Args:
+            features: the features of the padded sound.
+            mask: the sound's mask.
+            samples: the number of samples before padding.
+            longest: whether this is the longest sound of the call.
+        """
         return features
 
     def returns_masks(self, requested: bool | None, sounds: int) -> bool:
-        """Return whether a call with this many sounds returns masks; ``requested``: whether the caller requests them, or
-        None.
-        """
+        """Return whether a call with this many sounds returns masks; ``requested``: what the call says about it, None if nothing."""
         return bool(requested) or self.always_masks
 
     def extra_outputs(self, samples: int) -> dict[str, np.ndarray]:
-        """Return further outputs that describe a sound."""
+        """Return the further outputs for a sound with this many samples."""
         return {}
 
     def together(self, values: Values, samples: Sequence[int]) -> Values:
-        """Return the values of a call from those of its sounds, whose lengths are in `samples`."""
+        """Return the outputs of a call, from the joined outputs of its sounds; ``samples``: the sounds' numbers of samples."""
         return values
 
 
@@ -809,14 +820,14 @@ class GemmaSoundFamily(FilledFamily):
     """Gemma 3n and Gemma 4.
 
     Attributes:
-        frame_length_ms, hop_length_ms: the length of windows and the distance between their starts, in milliseconds.
+        frame_length_ms, hop_length_ms: the length of windows and the distance between the starts of windows, in milliseconds.
         min_frequency, max_frequency: the range of the bands, in Hz.
         preemphasis: the fraction of the window's previous sample that is subtracted.
         preemphasis_htk_flavor: must be true.
-        fft_overdrive: whether the transform is twice as long.
-        mel_floor: the smallest energy, or an offset added to energies.
-        dither, input_scale_factor, per_bin_mean, per_bin_stddev: must be 0, 1 and none.
-        is_gemma4: windows begin before the sound, `mel_floor` is added, and rows after a sound are zeros.
+        fft_overdrive: double the length of the transform.
+        mel_floor: the smallest energy; with `is_gemma4`, a number that is added to energies.
+        dither, input_scale_factor, per_bin_mean, per_bin_stddev: must be 0, 1, None and None.
+        is_gemma4: begin windows before the sound, add `mel_floor`, and set rows after the sound to 0.
     """
 
     feature_size: int = 128
@@ -835,7 +846,7 @@ class GemmaSoundFamily(FilledFamily):
     max_length: int = 480_000
     pad_to_multiple_of: int = 128
     is_gemma4: bool = False
-    # transformers' feature extractor saves these settings, but recomputes them from the others when it is created.
+    # transformers' feature extractor saves these settings in configurations, but recomputes them from others when it is created.
     ignored: frozenset[str] = frozenset({"frame_length", "hop_length", "fft_length"})
 
     padding = True
@@ -863,11 +874,11 @@ class GemmaSoundFamily(FilledFamily):
 
     @property
     def _before(self) -> int:
-        """The samples of silence before a sound."""
+        """The number of samples of silence before a sound."""
         return self._window // 2 if self.is_gemma4 else 0
 
     def spectrum(self, signal: DataNode) -> DataNode:
-        # A window spans one additional sample.
+        # In transformers, windows have one more sample, which is not used: without it, the sound must be one sample shorter.
         total = signal.shape()[:1] + (self._before - 1)
         shifted = fn.slice(signal, start=[-self._before], shape=whole(total), axes=[0], out_of_bounds_policy="pad")
         length = 2 ** math.ceil(math.log2(self._window))
@@ -893,7 +904,7 @@ class GemmaSoundFamily(FilledFamily):
         return (named(features * fn.cast(fn.reshape(mask, shape=[-1, 1]), dtype=types.FLOAT), FEATURES, 2),)
 
     def valid(self, samples: Count) -> Count:
-        # A row is valid in Gemma 4 if its window's last sample is, in Gemma 3n if the first is, not counting the padding before it.
+        # In Gemma 4, a row is valid if the sample after its window is within the sound; in Gemma 3n, if the window's first sample is.
         offset = self._window - self._before if self.is_gemma4 else 0
         return (samples - offset + (self._step - 1)) // self._step
 
@@ -942,7 +953,7 @@ class LasrFamily(FilledFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class DecimalFamily(FilledFamily):
-    """Computes (log10(x) + 4) / 4, where values further than 2 below a maximum are raised to that bound.
+    """Base class of families that compute ``(max(log10(x), m - 8) + 4) / 4``, where ``m`` is the maximum of the logarithms.
 
     Attributes:
         hop_length, n_fft: the hop length and FFT size of the transform, in samples.
@@ -957,7 +968,7 @@ class DecimalFamily(FilledFamily):
         self.check_positive("hop_length", "n_fft")
 
     def highest(self, logarithms: DataNode) -> DataNode | float:
-        """Return the maximum of the logarithms, from which the lower bound of values is computed."""
+        """Return the maximum of the logarithms, relative to which logarithms are limited."""
         return fn.reductions.max(logarithms)
 
     def spectrum(self, signal: DataNode) -> DataNode:
@@ -977,12 +988,13 @@ class DecimalFamily(FilledFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class GraniteFamily(DecimalFamily):
-    """Granite Speech: rows of two windows each, and their number of tokens.
+    """Granite Speech: rows of two windows each, and the number of tokens of each sound.
 
     Attributes:
         n_mels: the number of bands; the feature extractor in transformers does not read `feature_size`.
-        win_length: length of the window, which is centred in the transform.
-        projector_window_size, projector_downsample_rate: rows of a window, and rows that become one token.
+        win_length: the length of the window, which is centred in the transform.
+        projector_window_size, projector_downsample_rate: the number of rows in a window of the projector, and of rows that become one
+            token.
     """
 
     n_fft: int = 512
@@ -990,7 +1002,7 @@ class GraniteFamily(DecimalFamily):
     win_length: int = 400
     projector_window_size: int = 15
     projector_downsample_rate: int = 5
-    # transformers' feature extractor saves settings that follow from the others.
+    # transformers' feature extractor saves these settings, which follow from the others, in configurations.
     ignored: frozenset[str] = frozenset({"melspec_kwargs", "feature_size"})
 
     padding = True
@@ -1030,7 +1042,7 @@ class GraniteFamily(DecimalFamily):
         return fn.reshape(fn.slice(limited, start=[0], shape=pairs, axes=[0]), shape=[-1, 2 * self.bands])
 
     def _tokens(self, samples: Count) -> Count:
-        """Return the number of tokens for a number of samples: an integer, or a node."""
+        """Return the number of tokens of a sound with this many samples; both are integers or nodes."""
         rows = (samples // self.hop_length + 1) // 2
         blocks = (rows + (self.projector_window_size - 1)) // self.projector_window_size
         return blocks * (self.projector_window_size // self.projector_downsample_rate)
@@ -1048,13 +1060,13 @@ class GraniteFamily(DecimalFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Granite5Family(DecimalFamily):
-    """Granite Speech 5: rows of two windows each, with the differences of the windows beside them.
+    """Granite Speech 5: rows of two windows each; each window is followed by half the difference between the next and the previous one.
 
     Attributes:
         num_mel_bins: the number of bands; the feature extractor in transformers does not read `feature_size`.
-        win_length: length of the window, which is centred in the transform.
+        win_length: the length of the window, which is centred in the transform.
         delta_win_length: must be 3.
-        logmel_floor_db: the dynamic range below the highest logarithm, at which others are clipped.
+        logmel_floor_db: logarithms are limited to this much below the highest one.
     """
 
     n_fft: int = 512
@@ -1081,7 +1093,7 @@ class Granite5Family(DecimalFamily):
     def spectrum(self, signal: DataNode) -> DataNode:
         samples = signal.shape()[:1]
         count = self.valid(samples) * 2
-        # The last window is completed with silence.
+        # Append silence, if needed, for an even number of windows.
         total = graph_math.max(samples, (count - 1) * self.hop_length + 1)
         windows = self.features(
             fn.slice(signal, start=[0], shape=whole(total), axes=[0], out_of_bounds_policy="pad"),
@@ -1113,8 +1125,8 @@ class VoxtralFamily(DecimalFamily):
     """Voxtral Realtime.
 
     Attributes:
-        win_length: length of the transform.
-        global_log_mel_max: the maximum of the logarithms.
+        win_length: the length of the transform.
+        global_log_mel_max: the number relative to which logarithms are limited, instead of their maximum.
     """
 
     win_length: int = 400
@@ -1136,16 +1148,16 @@ class VoxtralFamily(DecimalFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class SecondsFamily(DecimalFamily):
-    """Sounds that are padded to a fixed length.
+    """Base class of families that pad sounds to a fixed length.
 
     Attributes:
-        chunk_length: the length of a chunk, in seconds.
+        chunk_length: the length to which sounds are padded, in seconds.
         dither: must be 0.
     """
 
     chunk_length: int = 30
     dither: float = 0.0
-    # transformers' feature extractor saves settings that follow from the others.
+    # transformers' feature extractor saves these settings, which follow from the others, in configurations.
     ignored: frozenset[str] = frozenset({"nb_max_frames", "n_samples"})
 
     padding = "max_length"
@@ -1163,7 +1175,7 @@ class SecondsFamily(DecimalFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkFamily(SecondsFamily):
-    """Sounds of at most the length to which they are padded; the feature extractor in transformers splits longer ones."""
+    """Base class of families that refuse sounds longer than the fixed length, which transformers' feature extractor would split."""
 
     def lengthened(self, sound: np.ndarray) -> np.ndarray:
         if len(sound) > self.most:
@@ -1200,13 +1212,13 @@ class MossFamily(ChunkFamily):
         return {**values, PADDING_MASK: valid.astype(np.int64)}
 
 
-# Number of windows that dots.note merges into one token.
+# The number of windows that dots.note merges into one token.
 _DOTS_WINDOWS_PER_TOKEN = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class DotsFamily(ChunkFamily):
-    """dots.note, without the windows after the longest sound of a call.
+    """dots.note, which cuts off the windows after the longest sound of a call.
 
     Attributes:
         chunk_seconds: another name of `chunk_length`.
@@ -1225,7 +1237,7 @@ class DotsFamily(ChunkFamily):
         return settings
 
     def _tokens(self, samples: Count) -> Count:
-        """Return the number of tokens for a number of samples: an integer, or a node."""
+        """Return the number of tokens of a sound with this many samples; both are integers or nodes."""
         return (samples + (self.hop_length * _DOTS_WINDOWS_PER_TOKEN - 1)) // (
             self.hop_length * _DOTS_WINDOWS_PER_TOKEN
         )
@@ -1261,8 +1273,8 @@ class QwenSoundFamily(SecondsFamily):
     """Qwen3-ASR.
 
     Attributes:
-        min_length: the smallest length in samples; shorter sounds count as this long.
-        n_window: rows are padded with zeros to multiples of twice this number.
+        min_length: the smallest length of a sound, in samples; shorter sounds are extended with silence.
+        n_window: results are padded with zeros to a multiple of twice this many windows.
     """
 
     min_length: int = 8000
@@ -1292,7 +1304,7 @@ class ClvpFamily(FilledFamily):
     Attributes:
         default_audio_length: the length in seconds to which sounds are cut off or padded.
         hop_length, n_fft: the hop length and FFT size of the transform, in samples.
-        mel_norms: must be none.
+        mel_norms: must be None.
         chunk_length, n_samples, nb_max_frames: accepted without effect: the feature extractor in transformers does not
             read them.
     """
@@ -1339,7 +1351,7 @@ class Phi4SoundFamily(FilledFamily):
     Attributes:
         hop_length, n_fft, win_length: the hop length, FFT size and window length of the transform, in samples.
         preemphasis: the fraction of the previous sample that is subtracted.
-        audio_compression_rate, audio_downsample_rate: divisors that turn numbers of rows into numbers of tokens.
+        audio_compression_rate, audio_downsample_rate: the numbers by which a number of rows is divided to get the number of tokens.
         audio_feat_stride: must be 1.
         mel_min_frequency, mel_max_frequency: the range of the bands, in Hz.
     """
@@ -1391,7 +1403,7 @@ class Phi4SoundFamily(FilledFamily):
         return (samples - self.win_length) // self.hop_length + 1
 
     def _tokens(self, rows: Count) -> Count:
-        """Return the number of tokens for a number of rows: an integer, or a node."""
+        """Return the number of tokens of a sound with this many rows; both are integers or nodes."""
         compressed = (rows + (self.audio_compression_rate - 1)) // self.audio_compression_rate
         return (compressed + (self.audio_downsample_rate - 1)) // self.audio_downsample_rate
 
@@ -1404,27 +1416,27 @@ class Phi4SoundFamily(FilledFamily):
     def finished(self, features: np.ndarray, mask: np.ndarray, samples: int, longest: bool) -> np.ndarray:
         if longest:
             return features
-        # transformers' feature extractor clears the rows after a sound only up to this one.
+        # transformers' feature extractor sets rows after the sound to 0, but leaves some of the last ones unchanged.
         values = features.copy()
         values[self.valid(samples) : samples // self.hop_length - 1] = 0
         return values
 
 
 def whole(count: DataNode) -> DataNode:
-    """Return a count in the type of operators' extents."""
+    """Convert a count to INT32, the type in which operators accept extents."""
     return fn.cast(count, dtype=types.INT32)
 
 
 def up(count: Count, step: int) -> Count:
-    """Round an integer or a node up to a multiple of a step."""
+    """Round a count, an integer or a node, up to a multiple of ``step``."""
     return (count + (step - 1)) // step * step
 
 
 def _first_rows(rows: DataNode, count: int) -> DataNode:
-    """Return the first rows, padded with zeros to the requested number."""
+    """Return the first ``count`` rows; if there are fewer, pad with rows of zeros."""
     return fn.slice(rows, start=[0], shape=[count], axes=[0], out_of_bounds_policy="pad")
 
 
 def mask_of(rows: DataNode, name: str | None = None) -> DataNode:
-    """Return a mask of ones, one for each row."""
+    """Return a mask that consists of ones, one for each row."""
     return fn.ones_like(rows[:, 0], dtype=types.INT32, name=name)

@@ -11,7 +11,7 @@ from penstock import fn, math, types
 from penstock.graph import DataNode
 from penstock.presets.family import Family, PresetError
 
-# Upper edge of the bands in Hz at any sampling rate; dynamic range below the loudest value, in powers of ten.
+# The upper edge of the bands in Hz, at any sampling rate; the dynamic range of values as a power of ten.
 _MAX_HZ, _DYNAMIC_RANGE_LOG10 = 8000.0, 8.0
 VALUES, MASK = "input_values", "attention_mask"
 FEATURES, FEATURES_MASK, PADDING_MASK = "input_features", "input_features_mask", "padding_mask"
@@ -22,14 +22,16 @@ class SoundFamily(Family):
     """Base class of families of sounds.
 
     Attributes:
-        sampling_rate: the sound's sampling rate, in Hz.
-        padding_value: the value after its end.
+        sampling_rate: the sampling rate of sounds, in Hz.
+        padding_value: the value with which sounds are padded.
         padding_side: must be `right`.
-        return_attention_mask: whether a mask distinguishes sound from padding.
+        return_attention_mask: whether to return a mask that distinguishes sound from padding.
     """
 
     padding: ClassVar[object] = False
-    """How far a call of the processor pads sounds by default: see :class:`plugin.transformers.FeatureExtractor`."""
+    """The default of a call's argument `padding`, which says to which length sounds are padded: see
+    :class:`plugin.transformers.FeatureExtractor`.
+    """
     truncation: ClassVar[bool] = False
     """Whether a call cuts sounds off by default."""
 
@@ -46,7 +48,7 @@ class SoundFamily(Family):
 
     @property
     def most(self) -> int | None:
-        """The number of samples to which sounds are cut off or padded, if there is one."""
+        """The number of samples to which sounds are cut off or padded; None: there is no such number."""
         return None
 
     def check(self, backend: str) -> None:
@@ -59,12 +61,12 @@ class WhisperFamily(SoundFamily):
     """Whisper: the logarithm of a mel spectrogram of a fixed duration.
 
     Attributes:
-        feature_size: mel filters.
+        feature_size: the number of mel filters.
         hop_length, n_fft: the hop length and FFT size of the transform, in samples.
-        chunk_length: the length of a chunk, in seconds.
-        max_length: the number of samples, instead of that duration.
-        nb_max_frames, n_samples: checked against the other settings, from which they follow.
-        mel_filters: ignored, because they are computed.
+        chunk_length: the fixed duration, in seconds.
+        max_length: the number of samples, instead of `chunk_length`.
+        nb_max_frames, n_samples: must have the values that follow from the other settings, or 0.
+        mel_filters: accepted without effect: mel filters are computed.
     """
 
     feature_size: int = 80
@@ -116,7 +118,7 @@ class WhisperFamily(SoundFamily):
             freq_high=_MAX_HZ,
             reference="librosa",
         )
-        # (log10(max(x, 1e-10)) + 4) / 4; the last window is dropped.
+        # This computes (log10(max(x, 1e-10)) + 4) / 4, and drops the last window.
         logarithms = fn.to_decibels(mel, multiplier=0.25, reference=1e-4, cutoff_db=-1.5)[
             :, : self.most // self.hop_length
         ]
@@ -137,11 +139,11 @@ class WhisperFamily(SoundFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class WaveFamily(SoundFamily):
-    """wav2vec 2.0 and its relatives: the sound itself, with mean 0 and variance 1.
+    """wav2vec 2.0 and related models: the sound itself, normalized to mean 0 and variance 1.
 
     Attributes:
         feature_size: the number of channels; only 1 is supported.
-        do_normalize: whether sounds are normalized.
+        do_normalize: whether to normalize sounds.
     """
 
     feature_size: int = 1
@@ -164,10 +166,10 @@ class WaveFamily(SoundFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class SpeechT5Family(WaveFamily):
-    """SpeechT5's inputs, without the target spectrograms of its training.
+    """SpeechT5's inputs, without the target spectrograms that training needs.
 
     Attributes:
-        ignored: settings of these spectrograms.
+        ignored: the settings of target spectrograms.
     """
 
     do_normalize: bool = False
@@ -201,7 +203,7 @@ class CodecFamily(SoundFamily):
 
     padding = True
     always_masks: ClassVar[bool] = False
-    """Whether there is a mask where a call pads nothing."""
+    """Whether a call that does not pad returns a mask, too."""
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -209,21 +211,21 @@ class CodecFamily(SoundFamily):
 
     @property
     def multiple(self) -> int:
-        """The multiple, in samples, to which lengths are padded."""
+        """The number of samples to whose multiples sounds are padded."""
         return 1
 
     @property
     def chunks(self) -> tuple[int, int] | None:
-        """The step between chunks and their length, if the sound is cut into chunks."""
+        """The distance between the starts of chunks and the length of a chunk, in samples; None: sounds are not cut into chunks."""
         return None
 
     @property
     def around(self) -> tuple[int, int]:
-        """The number of zeros before a sound, and after its padding."""
+        """The number of zeros before a sound, and after the padded sound."""
         return (0, 0)
 
     def chunked(self, samples: int) -> int | None:
-        """Return a sound's length after padding to whole chunks."""
+        """Return the length, after padding to whole chunks, of a sound with this many samples; None if sounds are not cut into chunks."""
         if self.chunks is None:
             return None
         step, length = self.chunks
@@ -256,7 +258,7 @@ class DacFamily(CodecFamily):
     """DAC.
 
     Attributes:
-        hop_length: the number of samples that padded lengths are a multiple of.
+        hop_length: the number of samples to whose multiples sounds are padded.
     """
 
     hop_length: int = 512
@@ -283,8 +285,8 @@ class EncodecFamily(CodecFamily):
     """EnCodec.
 
     Attributes:
-        chunk_length_s: length of a chunk in seconds; 0: no chunks.
-        overlap: overlap of consecutive chunks, as a fraction of their length; negative: no chunks.
+        chunk_length_s: the length of a chunk in seconds; 0: no chunks.
+        overlap: the overlap of consecutive chunks, as a fraction of a chunk's length; negative: no chunks.
     """
 
     sampling_rate: int = 24000
@@ -312,7 +314,7 @@ class KyutaiFamily(EncodecFamily):
 
     Attributes:
         audio_silence_prefix_seconds: the seconds of silence before the sound.
-        audio_delay_seconds: silence after it, plus one second.
+        audio_delay_seconds: one second less than the silence after the sound, in seconds.
     """
 
     audio_silence_prefix_seconds: float = 0.0
@@ -337,7 +339,7 @@ class SoundTokenFamily(SoundFamily):
     """Gemma 4 with a unified encoder: the sound itself, in pieces that become tokens.
 
     Attributes:
-        feature_size, audio_samples_per_token: samples of a piece.
+        feature_size, audio_samples_per_token: the number of samples of a piece; must be equal.
     """
 
     feature_size: int = 640

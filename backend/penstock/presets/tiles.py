@@ -30,24 +30,24 @@ from penstock.presets.fixed import NO_CROP, NO_PAD, OPENAI
 _SIZES, _MASK = "image_sizes", "pixel_attention_mask"
 _SQUARE = frozenset({"height", "width"})
 _LOCAL, _WHITE = "pixel_values_local", 255
-# Leave the number of tokens unchanged unless it exceeds the limit by more than this factor.
+# The number of tokens is reduced only if it exceeds the limit by more than this factor.
 _MAX_EXCESS_TO_KEEP_COUNT = 1.1
 _LONGEST = frozenset({"longest_edge"})
 
 
 _ARRANGEMENT = ("rows", "cols")
-"""The outputs that describe an image's tiles."""
+"""The names of the outputs with the numbers of rows and of columns of an image's tiles."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _TileFamily(ImageFamily):
-    """Base class of families with tiles of one size."""
+    """Base class of families that cut images into tiles of one size."""
 
     size: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Height and width of a tile."""
+        """The height and width of a tile."""
         edge = self.size.get("shortest_edge", 0)
         return self.size.get("height", edge), self.size.get("width", edge)
 
@@ -64,7 +64,7 @@ class AnyresFamily(_TileFamily):
 
     Attributes:
         image_grid_pinpoints: the heights and widths of the canvases.
-        do_pad: add tiles of zeros, so that all images have the same number.
+        do_pad: add tiles of zeros, so that all images of a call have the same number of tiles.
         crop_size: `height` and `width`; must be those of a tile.
         do_center_crop: accepted without effect, since the crop has the size of a tile.
     """
@@ -129,11 +129,13 @@ class AnyresFamily(_TileFamily):
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
         side = self.tile[0] // model["patch_size"]
         rows, columns = self._features(height, width, side)
-        # Each row of tokens ends with an end-of-row token.
+        # Each row of tokens is followed by an end-of-row token.
         return side * side + rows * (columns + 1)
 
     def _features(self, height: int, width: int, side: int) -> tuple[int, int]:
-        """Return the rows and columns of a canvas's features, ``side`` x ``side`` for each tile, without the padding beside the image."""
+        """Return the numbers of rows and columns of a canvas's features, without those of the padding around the image; ``side``: the
+        number of rows and of columns of a tile.
+        """
         canvases = tuple((int(rows), int(columns)) for rows, columns in self.image_grid_pinpoints)
         fit = fitted("llava-next", height, width, SizeArguments(canvases=canvases))
         rows, columns = (side * (extent // self.tile[0]) for extent in fit[2:])
@@ -161,7 +163,7 @@ LLAVA_NEXT = AnyresFamily(
 
 @dataclass(frozen=True, kw_only=True)
 class OnevisionFamily(AnyresFamily):
-    """LLaVA-OneVision, which returns the number of images of each prompt, and limits the tokens."""
+    """LLaVA-OneVision, which returns the number of images of each prompt, and limits the number of tokens."""
 
     tells_by = ("patch_size", "max_tiles")
 
@@ -190,12 +192,12 @@ ONEVISION_PINPOINTS = tuple((rows, columns) for rows in _SIDES for columns in _S
 
 @dataclass(frozen=True, kw_only=True)
 class GridFamily(_TileFamily):
-    """InternVL and GOT-OCR2: a grid of tiles nearly as wide and high as the image, and then the whole image.
+    """InternVL and GOT-OCR2: a grid of tiles with nearly the aspect ratio of the image, and then the whole image.
 
     Attributes:
-        crop_to_patches: whether images are cut into tiles.
-        min_patches, max_patches: the range of the number of tiles.
-        rule: the rule of :func:`fn.fitted_size` that arranges them.
+        crop_to_patches: whether to cut images into tiles.
+        min_patches, max_patches: the bounds of the number of tiles.
+        rule: the rule of :func:`fn.fitted_size` that arranges tiles.
     """
 
     image_mean: tuple[float, ...] = OPENAI["image_mean"]
@@ -227,7 +229,7 @@ class GridFamily(_TileFamily):
         return tiles, self._second_output(tiles, canvas)
 
     def tiled(self, data: DataNode, backend: str) -> tuple[DataNode, DataNode | list[int]]:
-        """Return an image's tiles, and the canvas that they were cut from."""
+        """Return the tiles and whole images, and the sizes of the canvases from which tiles are cut."""
         tile = list(self.tile)
         whole = self.resized(data, backend, tile)
         images: tuple[DataNode, ...] = (whole,)
@@ -243,11 +245,11 @@ class GridFamily(_TileFamily):
         return tiles, canvas
 
     def _second_output(self, tiles: DataNode, canvas: DataNode | list[int]) -> DataNode:
-        """Return the second output of an image, from its tiles and canvas."""
+        """Return the second output, which describes the tiles; ``canvas``: the sizes of the canvases."""
         return fn.reshape(tiles.shape()[0], shape=[], name=self.names[1])
 
     def fit(self, height: int, width: int) -> Fit:
-        """Return the size to which an image is resized before it is cut into tiles."""
+        """Return the size to which an image is resized before it is cut into tiles, and the size of the canvas."""
         if not self.crop_to_patches:
             return Fit(*self.tile, *self.tile)
         return fitted(self.rule, height, width, SizeArguments(1, self.min_patches, self.max_patches, (), self.tile))
@@ -263,10 +265,10 @@ class GridFamily(_TileFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class OvisFamily(GridFamily):
-    """Ovis 2: the whole, and then tiles.
+    """Ovis 2: the whole image, and then tiles.
 
     Attributes:
-        use_covering_area_grid: use the fewest tiles that cover the image; else arrange them like InternVL.
+        use_covering_area_grid: use the fewest tiles that cover nearly all of the image; otherwise, arrange tiles like InternVL.
     """
 
     use_covering_area_grid: bool = True
@@ -296,7 +298,8 @@ class OvisFamily(GridFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class DoclingFamily(GridFamily):
-    """Granite Docling: tiles of a page, then the whole page, padded with zeros to the largest number of tiles of a call, and a mask.
+    """Granite Docling: tiles of a page, then the whole page, with a mask. Pages are padded with tiles of zeros to the largest number of
+    tiles in a call.
 
     Attributes:
         fine_route, dense_max_patches: must be false and 0.
@@ -348,11 +351,11 @@ class OcrFamily(ImageFamily):
     """DeepSeek-OCR 2: the whole image centred on a square, and tiles of a large image.
 
     Attributes:
-        size: `height` and `width`, which are equal: of the square, where there may be tiles.
-        tile_size: extent of a tile, and of the square where there are none.
-        crop_to_patches: whether there may be tiles.
-        min_patches, max_patches: the range of the number of tiles.
-        background_color: the colour around the image in the square.
+        size: `height` and `width` of the square if `crop_to_patches` is set; they must be equal.
+        tile_size: the side of a tile in pixels, and of the square if `crop_to_patches` is not set.
+        crop_to_patches: whether to cut large images into tiles.
+        min_patches, max_patches: the bounds of the number of tiles.
+        background_color: the colour of the square around the image.
     """
 
     resample: int = 3
@@ -387,7 +390,7 @@ class OcrFamily(ImageFamily):
 
     @property
     def _whole(self) -> int:
-        """The side of the square."""
+        """The side of the square on which the whole image is centred."""
         return self.size["height"] if self.crop_to_patches else self.tile_size
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
@@ -411,11 +414,11 @@ class OcrFamily(ImageFamily):
         return on_square(self.resized(data, backend, size), self.background_color)
 
     def _arranged(self, canvas: DataNode) -> tuple[DataNode, ...]:
-        """Return the outputs that describe the arrangement of tiles, from their canvas."""
+        """Return further outputs, which describe the arrangement of tiles; ``canvas``: the sizes of the canvases."""
         return ()
 
     def fit(self, height: int, width: int) -> Fit:
-        """Return the size to which an image is resized before it is cut into tiles."""
+        """Return the size to which an image is resized before it is cut into tiles, and the size of the canvas."""
         if not self.crop_to_patches:
             return Fit(1, 1, 0, 0)
         arguments = SizeArguments(1, self.min_patches, self.max_patches, (), (self.tile_size,) * 2)
@@ -436,7 +439,8 @@ class UnlimitedOcrFamily(OcrFamily):
     """Unlimited-OCR, which also returns the arrangement of the tiles.
 
     Attributes:
-        maximum_pad_value: an image without tiles whose target side is at most this many pixels does not keep its aspect ratio.
+        maximum_pad_value: if `crop_to_patches` is not set and the side of the square is at most this many pixels, images are stretched to
+            the square.
     """
 
     tile_size: int = 640
@@ -456,7 +460,7 @@ class UnlimitedOcrFamily(OcrFamily):
         return super()._squared(data, backend)
 
     def _arranged(self, canvas: DataNode) -> tuple[DataNode, ...]:
-        # An image without tiles counts as one tile.
+        # An image without tiles, whose canvas is empty, counts as one tile.
         grid = canvas // types.Constant(self.tile_size, dtype=types.INT32) + fn.cast(canvas == 0, dtype=types.INT32)
         return (fn.cast(fn.stack(grid[1], grid[0]), dtype=types.INT64, name=self.names[3]),)
 
@@ -466,11 +470,11 @@ class UnlimitedOcrFamily(OcrFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class PerceptionFamily(ImageFamily):
-    """Perception LM: the whole image, then the tiles of a grid that the image fills.
+    """Perception LM: the whole image, then the tiles of a grid, to which the image is stretched.
 
     Attributes:
-        vision_input_type: `thumb+tile`; otherwise only the whole image is returned.
-        tile_size: extent of a tile.
+        vision_input_type: `thumb+tile`; with any other value, only the whole image is returned.
+        tile_size: the side of a tile, in pixels.
         max_num_tiles: the largest number of tiles.
     """
 
@@ -505,7 +509,7 @@ class PerceptionFamily(ImageFamily):
         return (fn.image_tiles(*pictures, tile=tile, **self.normalizing(backend), name=PIXELS),)
 
     def fit(self, height: int, width: int) -> Fit:
-        """Return the size to which an image is resized before it is cut into tiles."""
+        """Return the size to which an image is resized before it is cut into tiles, and the size of the canvas."""
         arguments = SizeArguments(most=self.max_num_tiles, tile=(self.tile_size,) * 2)
         return fitted("perception-lm", height, width, arguments)
 
@@ -515,11 +519,11 @@ class SplitFamily(_TileFamily):
     """Idefics3 and SmolVLM: images enlarged to whole tiles, followed by the whole image.
 
     Attributes:
-        size: `longest_edge`, of the image before it is cut.
-        max_image_size: `longest_edge`, of a tile.
-        do_image_splitting: whether it is cut.
-        do_pad: whether to return a mask, which is all ones, since tiles have one size.
-        return_row_col_info: whether rows and columns of tiles are returned: 0 for an image that is not cut.
+        size: `longest_edge` of the image before it is enlarged and cut into tiles.
+        max_image_size: `longest_edge`, which is the side of a tile.
+        do_image_splitting: whether to cut images into tiles.
+        do_pad: whether to return a mask; it consists of ones, since all tiles have the same size.
+        return_row_col_info: whether to return the numbers of rows and columns of tiles; they are 0 for an image that is not cut.
     """
 
     resample: int = 1
@@ -564,7 +568,7 @@ class SplitFamily(_TileFamily):
         if not self.do_pad:
             return (tiles, *arrangement)
         if data.device == "gpu":
-            # Create the mask on the GPU: a mask filled on the host would have to be copied, and is larger than the files.
+            # Make the mask on the GPU: a mask made on the host would have to be copied to the GPU, and is larger than the image files.
             channel = tiles[:, 0]
             return (tiles, fn.cast(channel == channel, dtype=types.INT64, name=_MASK), *arrangement)
         shape = tiles.shape(dtype=types.INT32)
@@ -576,11 +580,11 @@ class SplitFamily(_TileFamily):
         return size
 
     def _first_fit(self, height: int, width: int) -> Fit:
-        """Return the first size from an image's height and width."""
+        """Return the size of :meth:`first_size` for an image's height and width."""
         return fitted("idefics3", height, width, SizeArguments(most=self.size["longest_edge"]))
 
     def fit(self, height: int, width: int) -> Fit:
-        """Return the size to which an image is resized before it is cut into tiles."""
+        """Return the size to which an image is resized before it is cut into tiles, and the size of the canvas."""
         if not self.do_image_splitting:
             return Fit(*self.tile, *self.tile)
         first = self._first_fit(height, width)
@@ -605,7 +609,7 @@ class SplitFamily(_TileFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class CappedSplitFamily(SplitFamily):
-    """UltraV-BERT: like Idefics3, with a limit of tiles.
+    """UltraV-BERT: like Idefics3, but with a limit on the number of tiles.
 
     Attributes:
         max_image_tiles: the largest number of tiles.
@@ -639,7 +643,7 @@ class CappedSplitFamily(SplitFamily):
 
 
 def _square(size: object) -> dict[str, int]:
-    """Return a `size` after checking that its sides are equal."""
+    """Return a `size` as a mapping, after checking that height and width are equal."""
     sides = size_of(size, True, "`size`", _SQUARE)
     if sides["height"] != sides["width"]:
         raise PresetError(f"`size` must be square. Got: {sides}")
@@ -648,11 +652,12 @@ def _square(size: object) -> dict[str, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class LlamaFamily(_TileFamily):
-    """Llama 4: tiles of a canvas with the image in its corner, then the whole image; in bfloat16, returned as float32.
+    """Llama 4: tiles of a canvas with the image in its upper left corner, then the whole image. Values are rounded to bfloat16, and
+    returned as float32.
 
     Attributes:
         max_patches: the largest number of tiles of a canvas.
-        resize_to_max_canvas: images are enlarged as far as a canvas allows.
+        resize_to_max_canvas: enlarge images as far as the largest canvas allows.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 336, "width": 336})
@@ -705,11 +710,11 @@ class LlamaFamily(_TileFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class MllamaFamily(_TileFamily):
-    """Llama 3.2 Vision: tiles of a canvas with the image in its corner, padded to a fixed number of tiles.
+    """Llama 3.2 Vision: tiles of a canvas with the image in its upper left corner, padded to a fixed number of tiles.
 
     Attributes:
-        max_image_tiles: the number of tiles.
-        do_pad: must be set, as for transformers' processor.
+        max_image_tiles: the number of tiles to which images are padded.
+        do_pad: must be set; transformers' processor requires this, too.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
@@ -766,18 +771,18 @@ class MllamaFamily(_TileFamily):
             name: extended([np.stack([image[name] for image in group]) for group in groups], (0,))
             for name in self.names[:3]
         }
-        # The first tile of a missing image counts as present.
+        # For images that a prompt lacks, the first tile counts as present, as in transformers.
         values[self.names[2]][..., 0] = 1
         return values | {self.names[3]: [[int(image[self.names[3]]) for image in group] for group in groups]}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Idefics2Family(ImageFamily):
-    """Idefics2, which limits both sides, and pads to the largest image of a call.
+    """Idefics2, which limits the lengths of both sides, and pads to the largest height and width of a call.
 
     Attributes:
-        size: `shortest_edge` and `longest_edge`, the limits of a side; or `height` and `width`.
-        do_pad: whether images are padded; then there is a mask.
+        size: `shortest_edge` and `longest_edge`, the bounds of a side's length; or `height` and `width`.
+        do_pad: whether to pad images and to return a mask of the pixels that are not padding.
         do_image_splitting: must be false.
     """
 

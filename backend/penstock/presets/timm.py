@@ -21,11 +21,11 @@ _Setting = TypeVar("_Setting")
 
 @dataclass(frozen=True, kw_only=True)
 class TimmFamily(Family):
-    """Models of timm: resized by PIL, cropped, and normalized as `torchvision.transforms.ToTensor` and `Normalize` do.
+    """Models of timm: images are resized like by PIL, cropped, and normalized like by torchvision's `ToTensor` and `Normalize`.
 
     Attributes:
         pretrained_cfg: timm's settings of the model: `input_size`, `interpolation`, `crop_pct`, `crop_mode`, `mean`, `std`.
-        ignored: other settings of such a configuration.
+        ignored: the other settings in timm's configurations, which have no effect on values.
     """
 
     pretrained_cfg: Values = field(default_factory=dict)
@@ -66,13 +66,13 @@ class TimmFamily(Family):
 
     @property
     def _size(self) -> tuple[int, int]:
-        """Height and width of the model's input."""
+        """The height and width of the model's input."""
         _, height, width = self._told("input_size", (_CHANNELS, 224, 224))
         return height, width
 
     @property
     def _resized(self) -> tuple[int, int]:
-        """Height and width of the image before it is cropped."""
+        """The height and width to which images are resized before they are cropped."""
         part = self._told("crop_pct", _CROP)
         height, width = (math.floor(side / part) for side in self._size)
         return height, width

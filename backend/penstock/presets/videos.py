@@ -1,4 +1,4 @@
-"""Video processors: the frames they select, and how they prepare these: Qwen-VL, GLM-4V, LLaVA, InternVL and others."""
+"""Video processors, which select frames of a video and prepare them: Qwen-VL, GLM-4V, LLaVA, InternVL and others."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from penstock.presets.patches import Gemma4Family, Glm5Family, KimiFamily, MuseI
 from penstock.presets.slices import MiniCPMFamily, MolmoFamily
 
 _PIXELS, _GRID = "pixel_values_videos", "video_grid_thw"
-# SmolVLM's default for the longest edge.
+# The default and greatest longest edge of SmolVLM's frames, in pixels.
 _SMOL_MAX_EDGE = 4096
 _INERT = frozenset({"video_metadata", "return_metadata"})
-# Settings that the configurations of most classes do not override.
+# Attributes of `SampledFamily` that are no settings of most classes.
 _UNSET = frozenset({"sampling", "initial_shift", "overflow_strategy"})
 
 
@@ -44,9 +44,9 @@ class VideoLength:
     """The length of a video.
 
     Attributes:
-        frames: the number of its frames.
-        rate: its frames per second, if known.
-        duration: its duration in seconds as the decoder reports it, if known; it may differ from `frames / rate`.
+        frames: the number of frames.
+        rate: the number of frames per second; None: unknown.
+        duration: the duration in seconds as the decoder reports it, which may differ from `frames / rate`; None or 0: unknown.
     """
 
     frames: int
@@ -56,18 +56,18 @@ class VideoLength:
 
 @dataclass(frozen=True, kw_only=True)
 class SampledFamily(Family):
-    """Base class of video processors: the selection of frames.
+    """Base class of video processors, which select frames.
 
     Attributes:
-        do_sample_frames: whether to select frames, rather than taking all.
-        fps: frames per second to select; 0: unset.
-        num_frames: number of frames to select; 0: unset.
-        min_frames, max_frames: bounds of the number that follows from `fps`.
-        temporal_patch_size: the number of selected frames is a multiple of it, too.
-        initial_shift: InternVL's first position in frames; true: half of the step.
-        max_duration: the longest duration in seconds for which GLM-4V uses `fps`.
-        sampling: the rule of selection.
-        overflow_strategy: for EmbeddingGemma 2: how `max_frames` are selected from more, `uniform` or `truncate`.
+        do_sample_frames: whether to select frames instead of using all.
+        fps: how many frames per second to select; 0: not set.
+        num_frames: how many frames to select; 0: not set.
+        min_frames, max_frames: the bounds of the number of frames that follows from `fps`.
+        temporal_patch_size: the number of frames of a patch; some rules select a multiple of it.
+        initial_shift: for InternVL: the position of the first frame; True: half the distance between selected frames.
+        max_duration: for GLM-4V: the longest duration in seconds for which `fps` applies.
+        sampling: the name of the rule by which frames are selected.
+        overflow_strategy: for EmbeddingGemma 2: how to reduce more frames to `max_frames`: `uniform` or `truncate`.
     """
 
     do_sample_frames: bool = False
@@ -84,17 +84,18 @@ class SampledFamily(Family):
     kind = "videos"
 
     def sampled(self, video: VideoLength) -> list[int]:
-        """Return the numbers of the frames that the processor takes from a video.
+        """Return the numbers of the frames that the processor selects from a video.
 
         Raises:
-            ValueError: its rate or duration must be known, or there are too few frames.
+            ValueError: the video's rate or duration is needed but unknown, the video has too few frames, or settings contradict each
+                other.
         """
         if video.frames < 1:
             raise ValueError(f"A video has frames. Got: {video.frames}")
         return _RULES[self.sampling](self, video)
 
     def by_rate(self, frames: int, rate: float | None) -> float:
-        """Return the number of frames that `fps` requests."""
+        """Return how many frames `fps` requests from a video of this many frames and this rate; not rounded."""
         if rate is None or rate <= 0:
             raise ValueError("Selecting frames at a rate requires the video's frame rate")
         return frames / rate * self.fps
@@ -142,13 +143,13 @@ def _internvl(family: SampledFamily, video: VideoLength) -> list[int]:
     if not count and family.fps:
         count = int(family.by_rate(frames, rate))
     _check_count(count, frames)
-    # JSON preserves the type, by which True differs from 1.
+    # In configurations, `true` and `1` mean different things. JSON preserves the difference.
     shift = frames / count / 2 if family.initial_shift is True else float(family.initial_shift)
     return _stepped(shift, frames, frames / count)
 
 
 def _glm_duration(video: VideoLength, rate: float) -> float:
-    """Return a video's duration in seconds, rounded where its decoder reports none."""
+    """Return the duration in seconds that a video's decoder reports; if it reports none, a duration computed from the frames."""
     return video.duration or round((video.frames - 1) / rate) + 1
 
 
@@ -169,8 +170,8 @@ def _glm4v(family: SampledFamily, video: VideoLength) -> list[int]:
     return unique + unique[-1:] * (len(unique) % 2)
 
 
-# GLM-4.6V's frames per second by the longest duration in seconds to which they apply; the longest duration; the largest
-# number of frames.
+# For GLM-4.6V: the frames per second, by the longest duration in seconds for which they apply; the duration in seconds after which no
+# frames are counted; the largest number of frames.
 _GLM46V_RATES, _GLM46V_MAX_SECONDS, _GLM46V_MAX_FRAMES = {30: 3.0, 300: 1.0, 2400: 0.5}, 2400, 640
 
 
@@ -199,9 +200,10 @@ def _glmga(family: SampledFamily, video: VideoLength) -> list[int]:
 
 
 def _spread_evenly(numbers: list[int], count: int, last: int) -> list[int]:
-    """Return the frames `numbers` or, unless these are `count`, others evenly spread, without repetition; repeat the last of an odd number.
+    """Return selected frames without repetitions; if their number is odd, repeat the last one.
 
-    Others are spread from the first to the last of `numbers` if these are too few, and else over the whole video.
+    If ``numbers`` does not contain ``count`` frames, ``count`` evenly spread frames replace them: between the first and the last of
+    ``numbers`` if there are too few of these, and otherwise between 0 and ``last``.
     """
     chosen = numbers
     if len(chosen) != count:
@@ -212,7 +214,7 @@ def _spread_evenly(numbers: list[int], count: int, last: int) -> list[int]:
 
 
 def _at_times(frames: int, rate: float, step: float, end: float) -> list[int]:
-    """Return the first frame at or after each multiple of a step, in seconds, up to an end."""
+    """Return, for each multiple of ``step`` up to ``end``, both in seconds, the number of the first frame at or after it."""
     chosen, at, of_frame = [], 0.0, 1 / rate
     for number in range(frames):
         if number * of_frame >= at:
@@ -223,7 +225,7 @@ def _at_times(frames: int, rate: float, step: float, end: float) -> list[int]:
     return chosen
 
 
-# Seconds that SmolVLM skips at both ends of a long video.
+# The number of seconds that SmolVLM skips at each end of a long video.
 _SMOL_SKIPPED_SECONDS = 1
 
 
@@ -281,7 +283,7 @@ def _embedding_gemma2(family: SampledFamily, video: VideoLength) -> list[int]:
     return [numbers[position] for position in np.linspace(0, len(numbers) - 1, family.max_frames, dtype=int)]
 
 
-# For a video with more seconds than requested frames, MiniCPM chooses among frames this many seconds apart.
+# For videos with more seconds than `max_frames`, MiniCPM selects from frames at this distance in seconds.
 _MINICPM_STEP_SECONDS = 0.1
 
 
@@ -304,7 +306,7 @@ def _muse(family: SampledFamily, video: VideoLength) -> list[int]:
     count = min(max(unit, count // unit * unit), frames)
     if count == 1:
         return [0]
-    # As PyTorch computes it in single precision, from both ends.
+    # Compute like PyTorch's `linspace`, in single precision and from both ends.
     step, last = np.float32((frames - 1) / (count - 1)), np.float32(frames - 1)
     numbers = np.arange(count, dtype=np.float32)
     chosen = np.where(numbers < count // 2, step * numbers, last - step * (np.float32(count - 1) - numbers))
@@ -364,12 +366,14 @@ def _check_count(count: int, frames: int) -> None:
         raise ValueError(f"Cannot sample {count} frames from a video of {frames}")
 
 
-# PyTorch computes ranges in vectors of 8.
+# PyTorch's `arange` computes vectors of this many numbers.
 _LANES = 8
 
 
 def _stepped(start: float, end: float, step: float) -> list[int]:
-    """Return a range of numbers in steps, truncated to integers, as PyTorch computes it in single precision."""
+    """Return the numbers from ``start`` to ``end`` in steps, truncated to integers, with the rounding errors of PyTorch's `arange` in
+    single precision.
+    """
     steps = np.arange(math.ceil((end - start) / step))
     lanes = steps % _LANES
     begins = (start + (steps - lanes) * step).astype(np.float32).astype(np.float64)
@@ -426,11 +430,11 @@ QWEN3_VL_VIDEO = VideoFamily(
 
 @dataclass(frozen=True, kw_only=True)
 class ErnieVideoFamily(VideoFamily):
-    """Videos of ERNIE 4.5, made even in their number of frames by repeating the last one.
+    """Videos of ERNIE 4.5; if the number of frames is odd, the last frame is repeated.
 
     Attributes:
-        size: a frame's size.
-        draw_on_frames: must be false: no preset draws the time on frames.
+        size: the bounds of a frame's number of pixels, as in :class:`PatchFamily`.
+        draw_on_frames: must be false: presets do not draw the time on frames.
         font: accepted without effect: it is read only with `draw_on_frames`.
     """
 
@@ -467,24 +471,24 @@ class ErnieVideoFamily(VideoFamily):
 
 
 def _whole_units(frames: DataNode, unit: int) -> DataNode:
-    """Pad frames to whole temporal units by repeating the last frame."""
+    """Pad frames to a multiple of ``unit`` frames by repeating the last frame."""
     total = (frames.shape()[:1] + (unit - 1)) // unit * unit
     return fn.slice(frames, start=[0], shape=fn.cast(total, dtype=types.INT32), axes=[0], out_of_bounds_policy="clamp")
 
 
-# The least mean difference (of 255) from the previous frame for which VideoLLaMA 3 keeps a token.
+# VideoLLaMA 3 keeps a token if its mean difference from the previous frame, in values up to 255, is greater than this.
 _LLAMA3_MIN_DIFFERENCE = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
 class VideoLlama3Family(VideoFamily):
-    """Videos of VideoLLaMA 3, with a mask of the tokens that differ from those of the previous frame.
+    """Videos of VideoLLaMA 3, with a mask of the tokens that differ from the same tokens of the previous frame.
 
-    The mask equals that of transformers' processor, except for tokens whose mean difference is within rounding of the limit.
+    The mask equals that of transformers' processor, except for tokens whose mean difference is so near the limit that rounding decides.
 
     Attributes:
         size: `shortest_edge`: the smallest number of pixels of a frame; `longest_edge`: the largest number of pixels of a whole video.
-        use_token_compression: whether tokens are masked.
+        use_token_compression: whether to mask tokens that do not differ.
     """
 
     rule: str = "qwen2-vl-video"
@@ -503,7 +507,7 @@ class VideoLlama3Family(VideoFamily):
         patches, grid = PatchFamily.process(self, data, backend)
         _, _, merges, mask = self.names
         merge = fn.constant(idata=[self.merge_size], shape=[], dtype=types.INT64, name=merges)
-        # Do not use the grid here, which may be on the GPU.
+        # Compute the number of tokens from sizes, because the grid may be on the GPU.
         size = fitted_sizes(data, self.rule, self.bounds)[0] if self.do_resize else data.shape()[1:3]
         times = fn.cast(data.shape()[:1] // self.frames_in_patch, dtype=types.INT32)
         tokens = fn.cast(
@@ -512,14 +516,14 @@ class VideoLlama3Family(VideoFamily):
         if not self.use_token_compression:
             return patches, grid, merge, fn.ones(shape=times * tokens, dtype=types.BOOL, name=mask)
         by_token = fn.reshape(patches, shape=fn.cat(times, tokens, [-1]))
-        # All tokens of the first frame count as new.
+        # Compare the first frame with values that differ from all pixels, so that all its tokens are kept.
         before = fn.slice(
             by_token, start=[-1], shape=times, axes=[0], out_of_bounds_policy="pad", fill_values=[float(1 << 20)]
         )
         change = by_token - before
         difference = fn.reductions.mean(graph_math.max(change, change * -1.0), axes=[2]) * 255.0
         is_kept = fn.cast(difference > _LLAMA3_MIN_DIFFERENCE, dtype=types.INT32)
-        # Each frame keeps at least one token.
+        # Of a frame without other tokens, keep the first one.
         lacking = 1 - fn.reductions.max(is_kept, axes=[1], keep_dims=True)
         first = fn.slice(lacking, start=[0], shape=tokens, axes=[1], out_of_bounds_policy="pad")
         is_kept = graph_math.max(is_kept, first)
@@ -540,7 +544,7 @@ COSMOS3_EDGE_VIDEO = VideoFamily(
 
 @dataclass(frozen=True, kw_only=True)
 class Glm4vVideoFamily(VideoFamily):
-    """Videos of GLM-4V, which follows `fps` only up to `max_duration`."""
+    """Videos of GLM-4V; for those longer than `max_duration`, the number of frames no longer grows with the duration."""
 
     rule: str = "qwen3-vl-video"
     size: Mapping[str, int] = field(
@@ -563,7 +567,7 @@ GLMGA_VIDEO = Glm4vVideoFamily(
 
 @dataclass(frozen=True, kw_only=True)
 class MiniMaxVideoFamily(VideoFamily):
-    """Videos of MiniMax M3, which the model receives in segments. A pipeline returns one grid for all of them.
+    """Videos of MiniMax M3, which the model receives in segments. A pipeline returns a single grid for all segments of a video.
 
     Attributes:
         min_pixels, max_pixels: the range of a frame's number of pixels; `size` has no effect.
@@ -593,14 +597,14 @@ class MiniMaxVideoFamily(VideoFamily):
         return {**super().joined(images), _GRID: grids, "num_chunks_per_video": counts}
 
     def _segments(self, frames: int, height: int, width: int) -> list[list[int]]:
-        """Return the grids of a video's segments."""
+        """Return the grid (frames, height, width) of each segment of a video, from the grid of the video."""
         max_frames = self.vision_segment_max_frames or frames
         return [[min(max_frames, frames - start), height, width] for start in range(0, frames, max_frames)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrameFamily(SampledFamily, FixedFamily):
-    """Videos whose frames are treated as images are."""
+    """Base class of video processors that treat frames like images."""
 
     torchvision_only: bool = True
     ignored: frozenset[str] = _INERT | NO_PAD
@@ -639,14 +643,14 @@ class FrameFamily(SampledFamily, FixedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class ClipFamily(FrameFamily):
-    """VideoMAE, TimeSformer and InstructBLIP, whose output is named like that of images."""
+    """VideoMAE, TimeSformer and InstructBLIP, whose output has the same name as that of image processors."""
 
     names = (PIXELS,)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PeVideoFamily(FrameFamily):
-    """PE Video, which applies only the requested steps, and pads shorter videos of a call with frames of zeros, with a mask."""
+    """PE Video, which applies only the requested steps. It pads shorter videos of a call with frames of zeros, and returns a mask."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 336, "width": 336})
     do_resize: bool = False
@@ -665,7 +669,7 @@ class PeVideoFamily(FrameFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class VJepaFamily(FrameFamily):
-    """V-JEPA 2, which resizes to 256 / 224 of the crop's size, whatever `size` is."""
+    """V-JEPA 2, which resizes the shorter side to 256 / 224 of the crop's size, whatever `size` is."""
 
     image_mean: tuple[float, ...] = IMAGENET["image_mean"]
     image_std: tuple[float, ...] = IMAGENET["image_std"]
@@ -685,7 +689,7 @@ class VJepaFamily(FrameFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Sam2VideoFamily(FrameFamily):
-    """SAM 2, whose processor returns the original and the resized size of frames."""
+    """SAM 2, whose processor also returns the sizes of frames before and after resizing."""
 
     image_mean: tuple[float, ...] = IMAGENET["image_mean"]
     image_std: tuple[float, ...] = IMAGENET["image_std"]
@@ -702,12 +706,12 @@ class Sam2VideoFamily(FrameFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class SmolVideoFamily(FrameFamily):
-    """SmolVLM: frames as tiles, with masks; shorter videos of a call are padded with frames of zeros.
+    """SmolVLM: frames as square tiles, with masks. Shorter videos of a call are padded with frames of zeros.
 
     Attributes:
-        size: `longest_edge`, of frames before they are made square; or `height` and `width`.
-        max_image_size: `longest_edge`, of the square.
-        do_pad: whether there are masks.
+        size: `longest_edge` of frames before they are resized to squares; or `height` and `width`.
+        max_image_size: `longest_edge`, which is the side of the squares.
+        do_pad: whether to return masks.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"longest_edge": 4 * 364})
@@ -754,13 +758,13 @@ class SmolVideoFamily(FrameFamily):
         if not self.do_pad:
             return super().joined(images)
         values = extended([image[PIXELS] for image in images], (0,))
-        # The masks of padding frames are ones.
+        # The masks of frames that are padding are ones, too.
         return {PIXELS: values, self.outputs[1]: np.ones((*values.shape[:2], *values.shape[3:]), np.int64)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class InternVLVideoFamily(FrameFamily):
-    """Videos of InternVL, whose first selected frame may not be the video's first."""
+    """Videos of InternVL. With `initial_shift`, the first selected frame is not the first frame of the video."""
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 384, "width": 384})
     resample: int = 3
@@ -803,7 +807,7 @@ class VivitVideoFamily(ClipFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class Gemma4VideoFamily(SampledFamily, Gemma4Family):
-    """Videos of Gemma 4: patches of each frame with their positions, padded to a fixed number."""
+    """Videos of Gemma 4: patches of each frame and their positions, padded to a fixed number of patches."""
 
     do_normalize: bool = True
     max_soft_tokens: int = 70
@@ -840,7 +844,7 @@ class Gemma4VideoFamily(SampledFamily, Gemma4Family):
             frames = self.resized(data, backend, size)
         side, length = self._cut
         patches, _ = fn.image_patches(frames, patch=side, channels_last=True, **self.normalizing(backend))
-        # Use the shape, which is on the host even if the patches are on the GPU.
+        # Use the shape of frames, which is on the host even if patches are on the GPU.
         extents = frames.shape()
         grid, count = extents[1:3] // side, fn.cast(extents[:1], dtype=types.INT32)
         by_frame = fn.reshape(patches, shape=fn.cat(count, [-1], [CHANNELS * side**2]))
@@ -869,15 +873,15 @@ class Gemma4VideoFamily(SampledFamily, Gemma4Family):
 
 @dataclass(frozen=True, kw_only=True)
 class UnifiedVideoFamily(Gemma4VideoFamily, UnifiedFamily):
-    """Videos of Gemma 4 with a unified encoder, whose patches are as large as its tokens."""
+    """Videos of Gemma 4 with a unified encoder, for which each piece of a frame becomes one token."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingGemmaFamily(Gemma4VideoFamily):
-    """Videos of EmbeddingGemma 2: like those of Gemma 4, with another selection of frames.
+    """Videos of EmbeddingGemma 2: like those of Gemma 4, but frames are selected in another way.
 
     Attributes:
-        add_timestamps, load_audio_from_video: accepted without effect on frames.
+        add_timestamps, load_audio_from_video: accepted without effect: they do not concern frames.
     """
 
     fps: float = 1.0
@@ -899,7 +903,7 @@ class Glm5VideoFamily(SampledFamily, Glm5Family):
     """Videos of GLM-5.
 
     Attributes:
-        min_image_tokens, max_image_tokens: the range of a video's number of tokens.
+        min_image_tokens, max_image_tokens: the bounds of a video's number of tokens.
         max_image_size: accepted without effect: the processor in transformers does not read it.
     """
 
@@ -959,7 +963,7 @@ class MiniCPMVideoFamily(SampledFamily, MiniCPMFamily):
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         extents = data.shape(dtype=types.INT32)
-        # Stack the frames vertically as one image, which is then cut into frames.
+        # Treat the frames as one high image, and cut that into parts, so that each frame is a sample.
         column = fn.reshape(data, shape=fn.cat([-1], extents[2:]), layout="HWC")
         frames, counts = fn.crop_boxes(column, fn.tile_boxes(column, tile=extents[1:3]))
         pixels, sizes, grids, patches = (
@@ -990,14 +994,14 @@ class MiniCPMVideoFamily(SampledFamily, MiniCPMFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class NemotronVideoFamily(SampledFamily, FloatFamily):
-    """Videos of Nemotron Omni: the frames of a temporal unit as channels.
+    """Videos of Nemotron Omni: the frames of a temporal patch become channels of one picture.
 
     Attributes:
         norm_mean, norm_std: the mean and standard deviation of each channel; required.
-        patch_size: extent of a patch.
-        downsample_ratio: tokens per patch along a side.
+        patch_size: the side of a patch, in pixels.
+        downsample_ratio: the number of tokens per patch along a side.
         video_target_num_patches: the approximate number of patches of a frame.
-        video_maintain_aspect_ratio: frames keep their aspect ratio; otherwise they become square.
+        video_maintain_aspect_ratio: preserve the aspect ratio of frames; otherwise, frames become square.
     """
 
     norm_mean: Sequence[float] = ()
@@ -1074,7 +1078,7 @@ class NemotronVideoFamily(SampledFamily, FloatFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class HunYuanVideoFamily(VideoFamily):
-    """Videos of HunYuan V4: never enlarged, in whole tokens, with a limit of pixels.
+    """Videos of HunYuan V4: frames that are never enlarged, resized to whole tokens, with a limit on the number of pixels.
 
     Attributes:
         size: `longest_edge`: the largest number of pixels of a video; `shortest_edge` has no effect.
@@ -1153,7 +1157,7 @@ class MuseVideoFamily(SampledFamily, MuseImageFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class KimiVideoFamily(SampledFamily, KimiFamily):
-    """Videos of Kimi K2.5, which the model receives in chunks. A pipeline returns one grid for all of them."""
+    """Videos of Kimi K2.5, which the model receives in chunks. A pipeline returns a single grid for all chunks of a video."""
 
     max_patches: int = 4096
     temporal_patch_size: int = 4
@@ -1171,7 +1175,7 @@ class KimiVideoFamily(SampledFamily, KimiFamily):
         return {**super().joined(images), _GRID: grids, "num_chunks_per_video": [len(each) for each in chunks]}
 
     def _chunks(self, frames: int, height: int, width: int) -> list[list[int]]:
-        """Return the grids of a video's chunks."""
+        """Return the grid (frames, height, width) of each chunk of a video, from the grid of the video."""
         max_frames = self.temporal_patch_size
         return [[min(max_frames, frames - start), height, width] for start in range(0, frames, max_frames)]
 
@@ -1180,7 +1184,7 @@ class KimiVideoFamily(SampledFamily, KimiFamily):
         return frames * self.tokens(height, width, model)
 
 
-# Frame numbers of a video have two digits in this base.
+# Numbers of frames are computed as two digits in this base, so they must be less than its square.
 _FRAME_NUMBER_BASE = 256
 
 
@@ -1211,7 +1215,7 @@ class MolmoVideoFamily(SampledFamily, MolmoFamily):
 
     @property
     def _pooled(self) -> np.ndarray:
-        """The patches of a frame that become one token, of shape (rows, columns, patches); -1: none."""
+        """For each token of a frame, the indices of the patches that are pooled, of shape (rows, columns, patches); -1: no patch."""
         side = self.size["height"] // self.patch_size
         beyond = [-side % pool for pool in self.pooling_size]
         numbers = np.pad(
