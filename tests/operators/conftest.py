@@ -1,4 +1,4 @@
-"""Fixtures: to compare devices, a GPU is needed, or a compiler to emulate one."""
+"""Fixtures for tests that compare CPU and GPU, which need a GPU or a C++ compiler to emulate one."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
 
 
 def given(samples: list[np.ndarray], device: str) -> Any:
-    """Return a source of the samples, alternating with other samples of the same shapes."""
+    """Return a source of batches, on ``device``: the samples and, in every second batch, the samples mirrored vertically."""
     others = [np.ascontiguousarray(sample[::-1]) for sample in samples]
     node = fn.external_source([samples, others], cycle=True, layout="HWC")
     return node.gpu() if device == "gpu" else node
@@ -30,29 +30,29 @@ def images(device: str) -> Any:
 
 
 def frames(device: str) -> Any:
-    """Return a source of sequences of two frames."""
+    """Return sequences of two frames: each image, and its mirror image."""
     return fn.stack(images(device), fn.flip(images(device)), axis_name="F")
 
 
 def typed(device: str, kind: str) -> Any:
-    """Return the images in another type, with negative values if the type is signed."""
+    """Return the images converted to the type of this name; a signed type has negative values, too."""
     spread = 100 if kind == "uint16" else 1
     return fn.cast((images(device) - (0 if kind.startswith("u") else 128)) * spread, dtype=KINDS[kind])
 
 
 def planes(node: Any) -> Any:
-    """Return the images with their channels first."""
+    """Return images (H, W, C) transposed to (C, H, W)."""
     return fn.transpose(node, perm=[2, 0, 1])
 
 
 def everywhere(device: str, value: Any) -> Any:
-    """Return a source of the same array for each sample."""
+    """Return a source, on ``device``, whose samples are all ``value``."""
     node = fn.external_source(lambda: [value] * 3)
     return node.gpu() if device == "gpu" else node
 
 
 def results(define: Define, device: str, batches: int = 3) -> list[np.ndarray]:
-    """Run a pipeline; return the samples of all batches, on the host."""
+    """Run the pipeline for a number of batches; return all samples, on the host."""
     pipeline = pipeline_def(lambda: define(device), batch_size=3, num_threads=1, device_id=0, seed=7)()
     pipeline.build()
     samples = [np.array(t) for _ in range(batches) for t in pipeline.run()[0].as_cpu()]
@@ -61,14 +61,17 @@ def results(define: Define, device: str, batches: int = 3) -> list[np.ndarray]:
 
 
 def check_equal(define: Define) -> None:
-    """Raise AssertionError unless CPU and GPU give the same bits."""
+    """Raise AssertionError unless CPU and GPU return equal values of the same type."""
     for cpu, gpu in zip(results(define, "cpu"), results(define, "gpu")):
         assert cpu.dtype == gpu.dtype
         np.testing.assert_array_equal(cpu, gpu)
 
 
 def check_close(define: Define, tolerance: float = 1e-5) -> None:
-    """Raise AssertionError unless integers differ by at most 1 and real numbers by at most ``tolerance``."""
+    """Raise AssertionError unless CPU and GPU return nearly the same.
+
+    Integers may differ by at most 1; real numbers by ``tolerance`` and, in addition, 1e-5 times their value.
+    """
     for cpu, gpu in zip(results(define, "cpu"), results(define, "gpu")):
         assert cpu.dtype == gpu.dtype
         whole = cpu.dtype.kind in "iu"

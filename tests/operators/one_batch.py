@@ -40,7 +40,10 @@ def one_sample(make: Callable[[Any], Any], sample: np.ndarray) -> np.ndarray:
 
 
 def isolated(define: Define, **inputs: Sequence[np.ndarray]) -> tuple[Batches, dict[int, PenstockError]]:
-    """Return the samples of each output, and the errors by failed sample, as in serving."""
+    """Run one batch in which failing samples do not affect the others, as in serving.
+
+    Return the samples of each output, and the errors by the failed samples' numbers.
+    """
     count = len(next(iter(inputs.values())))
     pipeline = _built(define, count, None)
     try:

@@ -32,7 +32,7 @@ def inside(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def secret(tmp_path: Path) -> Path:
-    """Return a folder outside of the pipeline's, with files that a reader would accept."""
+    """Write files that readers would accept, outside of the pipeline's folders; return their folder."""
     folder = tmp_path / "secret"
     (folder / "class").mkdir(parents=True)
     (folder / "class" / "secret.txt").write_text("secret")

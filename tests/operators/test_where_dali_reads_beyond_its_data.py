@@ -1,4 +1,4 @@
-"""Results where DALI's depend on memory outside of its data."""
+"""Results of calls for which DALI reads memory outside of its data, so that its own results are undefined."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from devices import Define, check_close
 
 from penstock import fn, types
 
-# The sweeps compare devices in the default run.
+# Only with --exhaustive: in the default run, `tests/sweeps` compares CPU and GPU.
 pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("with_gpu")]
 
 _RNG = np.random.default_rng(1)
@@ -31,7 +31,7 @@ _QUIET_ENDS = [np.concatenate([_QUIET, _sound(3000), _QUIET]), _sound(0), _QUIET
 
 
 def _given(samples: Sequence[np.ndarray], device: str, dtype: Any = np.float32) -> Any:
-    """Return a source of signals; of integers, if ``dtype`` is one, over most of its range."""
+    """Return a source of the signals in type ``dtype``; for an integer type, they are scaled to most of its range."""
     most = 1 if np.dtype(dtype).kind == "f" else 0.9 * np.iinfo(dtype).max
     middle = most / 2 if np.dtype(dtype).kind == "u" else 0
     converted = [(signal * (most - middle) + middle).astype(dtype) for signal in samples]
@@ -40,7 +40,7 @@ def _given(samples: Sequence[np.ndarray], device: str, dtype: Any = np.float32) 
 
 
 def _spectra(device: str, **settings: Any) -> Any:
-    """Return spectra scaled to a maximum of 1, so that errors are relative to their range."""
+    """Return spectra scaled to a maximum of 1, so that a tolerance is relative to the maximum."""
     spectra = fn.spectrogram(_given(_SIGNALS, device), **settings)
     return spectra / fn.reductions.max(spectra)
 
@@ -97,7 +97,7 @@ CLOSE: dict[str, Define] = {
         _given(_STEREO, device, np.int8), scale=0.5, dtype=types.UINT16
     ),
 }
-"""Cases with a tolerance: integers within 1, real numbers within 1e-5."""
+"""Cases whose results may differ between devices: integers by at most 1, real numbers by at most 1e-5."""
 
 
 @pytest.mark.parametrize("name", CLOSE)

@@ -8,12 +8,12 @@ import pytest
 from penstock import DataNode, fn, pipeline_def, types
 from penstock.errors import OperatorError
 
-# By count: positions, and the numbers there in PyTorch 2.14.1's
-# `torch.randn(count, generator=torch.Generator().manual_seed(count))`.
+# For counts of numbers: some positions, and the numbers at these positions of
+# `torch.randn(count, generator=torch.Generator().manual_seed(count))` in PyTorch 2.14.1.
 DRAWN = {
     3: (range(3), [0.8032760620117188, 0.17483338713645935, 0.08897809684276581]),
     16: (range(0, 16, 5), [-0.339642196893692, -0.07864610850811005, 1.4549826383590698, -1.1504848003387451]),
-    # If a count above 16 is not a multiple of 16, the last sixteen are drawn anew.
+    # If a count above 16 is not a multiple of 16, PyTorch replaces the last 16 numbers by newly drawn ones.
     33: ([0, 16, 17, 32], [0.6013742089271545, -0.4414600133895874, 0.32042211294174194, -0.008887055329978466]),
 }
 

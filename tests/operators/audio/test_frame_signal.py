@@ -27,7 +27,7 @@ def expected(signal: np.ndarray, length: int, step: int, before: int, pad_end: b
     count, behind = len(signal) + before, 0
     while pad_end and (count + behind < length or (count + behind - length) % step):
         behind += 1
-    if behind >= length:  # a frame of padding alone
+    if behind >= length:  # the last frame would consist of padding only
         behind = 0
     filled = np.pad(signal, [(before, behind), *edge], constant_values=fill)
     if len(filled) < length:

@@ -41,7 +41,7 @@ def test_bands_are_those_of_double_precision(window: str, other: str) -> None:
 def test_signals_are_reflected_at_their_ends() -> None:
     signal = sound(1000)
     given = run(lambda node: fn.kaldi_fbank(node, snip_edges=False), signal)
-    # Six windows, whose centres are 160 samples apart; the first begins 120 samples before the signal.
+    # The six windows begin 160 samples apart, and the first one begins 120 samples before the signal.
     reflected = np.concatenate([signal[:120][::-1], signal, signal[::-1][:200]])
     whole = run(fn.kaldi_fbank, reflected)
     np.testing.assert_array_equal(given, whole[:6])

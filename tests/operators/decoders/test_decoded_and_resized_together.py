@@ -37,7 +37,7 @@ def turned(height: int, width: int) -> np.ndarray:
 
 @pytest.fixture
 def together(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
-    """Return a list that gets, for each call, which of the batch's files it decoded."""
+    """Return a list to which each call of the kernel appends a mask of the batch's files: True for those it decoded."""
     calls = []
     computed = _decode_and_resample_cpu.decode_and_resample
 
@@ -56,7 +56,7 @@ def values(configuration: dict[str, Any], files: list[np.ndarray], threads: int 
 
 
 def step_by_step(configuration: dict[str, Any], files: list[np.ndarray]) -> list[np.ndarray]:
-    """Return the results of the same steps for pixels that Pillow has decoded."""
+    """Return the results of the configuration's other steps for images that Pillow has decoded."""
     pixels = [np.asarray(Image.open(io.BytesIO(file.tobytes())).convert("RGB")) for file in files]
     (output,) = preset(configuration, batch_size=len(files), encoded=False).run(images=pixels)
     return [np.array(sample) for sample in output]
@@ -75,7 +75,7 @@ def test_photographs_of_several_sizes(configuration: dict[str, Any], threads: in
 
 @pytest.mark.parametrize("subsampling", [0, 1, 2])
 def test_photographs_of_several_shares_of_rows(subsampling: int, together: list[np.ndarray]) -> None:
-    """Rows are resized in shares; a small rest is added to the last share."""
+    """The rows of an image are resized in several shares; if few rows are left for the last one, the share before has them, too."""
     heights = [127, 128, 129, 143, 144, 145, 160, 161, 255, 272, 289, 290]
     files = [saved(height, 90, subsampling=subsampling) for height in heights]
     for own, expected in zip(values(WHOLE, files), step_by_step(WHOLE, files), strict=True):
@@ -84,7 +84,7 @@ def test_photographs_of_several_shares_of_rows(subsampling: int, together: list[
 
 
 def test_regions_and_restarts(together: list[np.ndarray]) -> None:
-    """The middle of tall images is decoded into memory that contained larger images before."""
+    """The middles of tall images are decoded into memory that still contains larger images."""
     sizes = [(700, 120), (400, 300), (1000, 64), (300, 90)]
     files = [saved(*size, restart_marker_blocks=1 + number, quality=98) for number, size in enumerate(sizes)]
     for own, expected in zip(values(MIDDLE, files), step_by_step(MIDDLE, files), strict=True):
@@ -107,7 +107,7 @@ def test_what_the_kernels_leave_is_computed_one_by_one(together: list[np.ndarray
 
 @pytest.mark.parametrize("other", [saved(90, 100, "PNG"), saved(90, 100, "PNG", "LA"), turned(90, 100)])
 def test_batches_with_other_files(other: np.ndarray) -> None:
-    """A transparent file, which is put on white, and a rotated one have the same results in a batch as alone."""
+    """Transparent files, which are put on white, and rotated files have the same results in a batch as alone."""
     files = [saved(120, 160), other, saved(130, 60)]
     alone = [values(WHOLE, [file])[0] for file in files]
     for own, expected in zip(values(WHOLE, files), alone, strict=True):

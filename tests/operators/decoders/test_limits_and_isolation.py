@@ -82,7 +82,7 @@ def decoded(define: Callable[[Any], Any], data: Sequence[np.ndarray], **settings
 
 
 def failures(define: Callable[[Any], Any], data: Sequence[np.ndarray], **settings: Any) -> dict[int, OperatorError]:
-    """Return the errors, by sample, of a run in which failing samples do not affect others."""
+    """Run a batch in which failing samples do not affect the others; return the errors by the failed samples' numbers."""
     pipe = made(define, len(data), **settings)
     pipe.feed_input("data", list(data))
     failed = pipe.executor.run_once(isolate=True).failures
@@ -104,7 +104,8 @@ _SMALL, _LARGE = image(height=10, width=10), image()
 _PIXELS = HEIGHT * WIDTH
 _PACKED = np.frombuffer(block.compress(bytes(1000), store_size=False), np.uint8)
 
-# By name: the decoder, a sample, the setting, the smallest value with which the sample passes, and the text of the error.
+# For each case: the decoder, a sample, the limit's name, the smallest limit that the sample does not exceed, and a part of the
+# error's message for lower limits.
 LIMITED: dict[str, tuple[Callable[[Any], Any], np.ndarray, str, int, str]] = {
     **{
         f"pixels of {kind}": (fn.decoders.image, image(kind), "max_pixels", _PIXELS, "40x60 = 2400 pixels")
@@ -383,7 +384,7 @@ def _run_counted(define: Callable[[Any], Any], files: list[np.ndarray], isolate:
 
 def test_only_what_is_not_trusted_is_isolated_where_that_is_asked_for() -> None:
     files = [image(kind, 64, 64) for kind in _KINDS]
-    # Each file has two tasks, its header and its image; a JPEG's header is read without a library.
+    # Two tasks per file: to read its header and to decode its image. Headers of JPEGs are read without a library, and so in no worker.
     assert _run_counted(fn.decoders.image, files, "none") == (0, 0)
     # On a busy machine, one of the two threads may decode all files.
     assert _run_counted(fn.decoders.image, files, "auto") in [(2 * _NOT_TRUSTED, workers) for workers in (1, 2)]
@@ -416,7 +417,8 @@ def test_a_file_that_kills_its_decoder_fails_alone(monkeypatch: pytest.MonkeyPat
     (refused,) = failures(fn.decoders.image, [killer], isolate_decoders="auto").values()
     assert "its tiles are of 40x0 pixels" in str(refused)
 
-    # The check of headers refuses the file before the library reads it; without the check, the process must contain the crash.
+    # The check of the header refuses the file before the library reads it. If the check is removed, the worker process crashes, but
+    # not the pipeline.
     known = images.image_format(memoryview(killer))
     assert known is not None
     unchecked = known._replace(check=lambda data: Declared(HEIGHT, WIDTH))
@@ -440,7 +442,7 @@ def test_a_file_that_kills_its_decoder_fails_alone(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_kind_of_files_that_ends_the_process_is_decoded_apart_in_any_case() -> None:
-    # An animated PNG whose image is not its first frame; nvImageCodec crashes on damaged files of this kind.
+    # An animated PNG whose default image is not its first frame: nvImageCodec crashes on damaged files of this kind.
     def chunk(name: bytes, contents: bytes) -> bytes:
         return struct.pack(">I", len(contents)) + name + contents + struct.pack(">I", zlib.crc32(name + contents))
 
@@ -472,7 +474,7 @@ def test_prefetching_pipelines_isolate_and_close() -> None:
 # -- values ----------------------------------------------------------------------------------------------------------------
 
 
-# Tags of type LONG that should be SHORT are read by Pillow only.
+# Only Pillow reads files whose tags have type LONG where the format demands SHORT.
 @pytest.mark.parametrize("layout", ["<HHIHH", "<HHII"], ids=["nvImageCodec", "Pillow"])
 def test_a_tiff_of_32_bits_is_converted_without_a_table_of_all_values(layout: str) -> None:
     values = np.array([[0, 1, 2**24, 2**31 - 1], [2**31, 2**32 - 2, 2**32 - 1, 77]], np.uint32)
@@ -490,7 +492,7 @@ def test_a_tiff_of_32_bits_is_converted_without_a_table_of_all_values(layout: st
 
 
 def test_frames_of_which_ffmpeg_says_that_they_are_damaged_are_errors() -> None:
-    # FFmpeg leaves parts of such pictures uninitialized: they may show someone else's picture.
+    # FFmpeg leaves parts of damaged frames uninitialized: they may contain another user's data.
     buffer = io.BytesIO()
     with av.open(buffer, "w", format="mpeg") as file:
         stream = file.add_stream("mpeg1video", rate=25)

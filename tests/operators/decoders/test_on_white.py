@@ -25,7 +25,7 @@ def file_of(image: Image.Image, kind: str, **options: object) -> bytes:
 
 
 def deep(kind: str, *channels: int) -> bytes:
-    """Return the file of an image of 16 bits, which Pillow cannot write in colour."""
+    """Return a file of an image with 16 bits per channel, written by OpenCV, as Pillow cannot write such images in colour."""
     return bytes(cv2.imencode(kind, RNG.integers(0, 600, (20, 30, *channels), np.uint16) ** 2 // 6)[1])
 
 

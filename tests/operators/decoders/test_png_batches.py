@@ -28,13 +28,13 @@ def png(mode: str, height: int, width: int) -> np.ndarray:
     return np.frombuffer(file.getvalue(), np.uint8)
 
 
-# The last one is large enough for a task of its own.
+# The last file is so large that a separate task decodes it.
 FILES = [png(mode, *size) for mode in CHANNELS for size in ((32, 32), (1, 1), (7, 50))] + [png("RGB", 150, 200)]
 
 
 @pytest.fixture
 def decoded_together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return a list to which each call's number of files is added."""
+    """Return a list to which each call of the kernel appends the number of files that it decoded."""
     counts: list[int] = []
     decode_several: Callable[..., None] = image_codec.decode_several_pngs
 

@@ -107,7 +107,7 @@ def test_fast_images_are_resized_to_nearly_the_same(arguments: dict[str, Any], n
         distance = np.abs(one.astype(float) - other) * unit
         assert distance.mean() < 1.5
         differ += bool(distance.any())
-    # All files differ but the rotated one with incomplete blocks.
+    # Only the rotated file with incomplete blocks (the last one) has the same pixels both ways.
     assert differ == len(files) - 1
 
 

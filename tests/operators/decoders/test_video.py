@@ -17,7 +17,7 @@ FRAMES, HEIGHT, WIDTH = 12, 32, 48
 
 @pytest.fixture(scope="module", params=["vp9.webm", "h264.mp4"])
 def clip(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Write a clip of plain frames, each brighter than the one before, with a key frame at every fifth; return its path."""
+    """Write a clip of plain frames, each brighter than the one before, with every fifth a key frame; return its path."""
     path = tmp_path_factory.mktemp("clips") / request.param
     with av.open(str(path), "w") as file:
         stream = file.add_stream("libvpx-vp9" if path.suffix == ".webm" else "libx264", rate=25)
@@ -48,7 +48,7 @@ def _run(define: Any, batch_size: int = 1, runs: int = 1) -> list[list[np.ndarra
 
 
 def _numbers(frames: np.ndarray) -> list[int]:
-    """Return the numbers of frames, found by their brightness."""
+    """Return the frames' numbers in the clip, which their brightness tells."""
     assert frames.dtype == np.uint8
     assert frames.shape[1:] == (HEIGHT, WIDTH, 3)
     return np.rint((frames.mean(axis=(1, 2, 3)) - 20) / 15).astype(int).tolist()
@@ -140,7 +140,7 @@ def test_sequences_spread_over_whole_videos(clip: str, tmp_path: Path) -> None:
     (tmp_path / "list.txt").write_text(f"{clip} 3 4 7\n{clip} 4\n")
     arguments = {"file_list": str(tmp_path / "list.txt"), "file_list_format": "frames", "sequence_length": 4}
     videos, _ = _run(lambda: fn.experimental.readers.video(**arguments, uniform_sample=True, stride=9), batch_size=2)
-    # Four of frames 4 to 6, and four of all 12: evenly spaced, with positions rounded half away from zero.
+    # Four evenly spaced ones of frames 4 to 6, and of all 12 frames; numbers are rounded, halves away from zero.
     assert [_numbers(video) for video in videos] == [[4, 5, 5, 6], [0, 4, 7, 11]]
 
 

@@ -237,7 +237,7 @@ def test_kernels_are_equal(shape: tuple[int, int], full_range: bool) -> None:
     planes_to_rgb(luma, u, v, ONE, full_range, rgb)
     luma_to_grey(luma, ONE, full_range, grey)
     planes_to_ycbcr(luma, u, v, ONE, full_range, ycbcr)
-    # As the video engine stores frames: u and v alternate, in 8 bits or in the upper bits of 16.
+    # As in the video engine's frames, u and v alternate, and values have 8 bits or are the upper bits of 16.
     for kind in (np.uint8, np.uint16):
         stored = [on_gpu(plane.astype(kind) << 8 * (kind().itemsize - 1)) for plane in (luma, np.stack([u, v], 2))]
         addresses = [plane.data.ptr for plane in stored]
@@ -267,7 +267,7 @@ def test_grey_and_ycbcr_belong_to_rgb() -> None:
     from penstock.kernels.colour import FROM_YCBCR, LUMA, YCBCR_OFFSET
 
     shape = 40, 60
-    # Colours that RGB can represent.
+    # All of these values are colours that RGB can represent.
     ramp = np.linspace(60, 200, shape[0] * shape[1]).reshape(shape).astype(np.uint8)
     u, v = (np.full((shape[0] // 2, shape[1] // 2), value, np.uint8) for value in (120, 140))
     for full_range in (False, True):

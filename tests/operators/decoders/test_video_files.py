@@ -22,7 +22,7 @@ from penstock.operators.readers._open_videos import OpenVideos
 from penstock.storage import ANYWHERE
 
 FRAMES, HEIGHT, WIDTH, RATE = 50, 48, 64, 30
-# Codec and container, by file name.
+# The codec and the container of each file.
 KINDS = {
     "a.mp4": ("libx264", "mp4"),
     "a.mkv": ("libx264", "matroska"),
@@ -47,7 +47,7 @@ OPTIONS = {
 
 @functools.cache
 def picture(number: int) -> np.ndarray:
-    """Return a frame by its number, different for each: uint8 (H, W, 3)."""
+    """Return the frame with this number, uint8 of shape (H, W, 3); all frames differ."""
     coarse = np.random.default_rng(number).integers(20, 236, (HEIGHT // 16, WIDTH // 16, 3), np.uint8)
     return coarse.repeat(16, 0).repeat(16, 1)
 
@@ -77,7 +77,7 @@ def video(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def numbers_of(frames: np.ndarray) -> list[int]:
-    """Return the numbers of the pictures."""
+    """Return the numbers of the frames, which their pixels tell."""
     known = np.stack([picture(number) for number in range(FRAMES)]).astype(np.int16)
     return [int(np.abs(known - frame).mean((1, 2, 3)).argmin()) for frame in frames]
 
@@ -100,7 +100,7 @@ def test_frames_in_any_order(video: str) -> None:
 
 
 def _analyses(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Return a list that gets, for each file opened from now on, whether FFmpeg analyses it."""
+    """Return a list to which each opening of a file from now on appends whether FFmpeg analyses the file."""
     seen: list[bool] = []
     opened = Video._opened
 
@@ -128,7 +128,7 @@ def test_a_header_that_tells_another_size_is_not_relied_on(tmp_path: Path, monke
     path = write(tmp_path / "a.mp4", "libx264", "mp4")
     expected = Video(path).frames([30])
     contents = bytearray(Path(path).read_bytes())
-    # In the sample entry, width and height are 24 bytes after the end of its type.
+    # Width and height are 24 bytes after the sample entry's type, `avc1`.
     at = contents.rindex(b"avc1") + 28
     assert contents[at : at + 4] == WIDTH.to_bytes(2, "big") + HEIGHT.to_bytes(2, "big")
     contents[at : at + 2] = (WIDTH // 2).to_bytes(2, "big")
@@ -141,7 +141,7 @@ def test_a_header_that_tells_another_size_is_not_relied_on(tmp_path: Path, monke
 
 
 def test_times_are_those_of_the_rate(video: str) -> None:
-    # Elementary streams do not store their rate.
+    # Elementary streams do not contain their frame rate: 25 is assumed.
     rate = 25 if video.endswith((".h264", ".hevc")) else RATE
     np.testing.assert_allclose(Video(video).times, np.arange(FRAMES) / rate, atol=0.001)
 
@@ -158,7 +158,7 @@ def test_contents_as_files(video: str) -> None:
 @pytest.mark.parametrize("shape", [(2, 2), (4, 6), (20, 130), (34, 258)])
 def test_colours(shape: tuple[int, int], full_range: bool) -> None:
     rng = np.random.default_rng(0)
-    # As in a decoder's memory, there are padding bytes after each row.
+    # Each row is followed by padding bytes, as in a decoder's memory.
     luma, u, v = (
         rng.integers(0, 256, (rows, columns + 9), np.uint8)[:, :columns]
         for rows, columns in (shape, (shape[0] // 2, shape[1] // 2), (shape[0] // 2, shape[1] // 2))
@@ -328,5 +328,5 @@ def test_memory_stays_over_ten_epochs(tmp_path: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for _ in range(10 * batches):
         pipeline.run()
-    # Resident memory, in KiB.
+    # The peak of resident memory, in KiB.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4096

@@ -16,7 +16,7 @@ from penstock.kernels.codecs.video import Video
 from penstock.kernels.codecs.video_frames import span_of
 
 FRAMES, RATE, SIDE = 60, 25, 32
-# By file name: the codecs of pictures and sound, the rate, and by how many samples the sound may be shifted.
+# For each file: the codecs of pictures and sound, the sample rate, and the number of samples by which the sound may be shifted.
 FILES = {
     "flac.mkv": ("libx264", "flac", 48000, 48),
     "aac.mp4": ("libx264", "aac", 44100, 0),
@@ -29,7 +29,10 @@ EXACT = ("flac.mkv", "pcm.avi", "pcm.mov")
 
 
 def tone(rate: int, channels: int = 2) -> np.ndarray:
-    """Return a sweep, different in each channel, a little longer than the pictures: (time, channels)."""
+    """Return a sound of rising pitch, of shape (time, channels), which lasts 0.3 seconds longer than the pictures.
+
+    Each channel has a different pitch.
+    """
     times = np.arange(round((FRAMES / RATE + 0.3) * rate)) / rate
     phases = 2 * np.pi * (200 * times[:, None] * np.arange(1, channels + 1) + 150 * times[:, None] ** 2)
     return (0.5 * np.sin(phases)).astype(np.float32)
@@ -76,7 +79,7 @@ def check_heard(name: str, heard: np.ndarray, start: float) -> None:
     first = round(start * rate)
     assert heard.dtype == np.float32
     assert heard.shape[1] == 2
-    # Codecs change values a little, and containers with timestamps in milliseconds shift sound by up to one.
+    # Codecs change values a little, and containers whose timestamps are milliseconds shift sound by up to one millisecond.
     errors = {
         shift: np.abs(heard - whole[first + shift :][: len(heard)]).mean()
         for shift in range(-min(slack, first), slack + 1)
@@ -119,7 +122,7 @@ def test_reader(clip: str) -> None:
     for number, own, rate in zip(numbers, heard, rates, strict=True):
         assert rate == FILES[name][2]
         check_heard(name, own, number[0] / RATE)
-    # Each sequence begins where the one before ends.
+    # The sound of each sequence begins where the sound of the one before ends.
     joined = np.concatenate(heard)
     assert abs(len(joined) - FRAMES / RATE * rates[0]) <= 0.002 * rates[0] + 1
 

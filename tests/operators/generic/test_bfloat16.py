@@ -20,7 +20,7 @@ SINGLES = np.concatenate([HALVES, BITS]).view(np.float32)
 
 
 def rounded(values: np.ndarray) -> np.ndarray:
-    """Return the bits of the nearest bfloat16, ties to even, by definition."""
+    """Return the bits of the bfloat16 nearest to each value, with ties rounded to even, computed from the definition."""
     with np.errstate(over="ignore"):
         singles = values.astype(np.float32)
     bits = singles.view(np.uint32).astype(np.uint64)

@@ -10,7 +10,7 @@ from devices import BORDERS, KINDS, Define, check_close, check_equal, everywhere
 
 from penstock import fn, types
 
-# The sweeps compare devices in the default run.
+# Only with --exhaustive: in the default run, `tests/sweeps` compares CPU and GPU.
 pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("with_gpu")]
 
 _TURN = [0.9, 0.2, 3.0, -0.1, 1.1, 2.0, 0.001, 0.002, 1.0]
@@ -38,7 +38,7 @@ def _perspective_by_input(device: str, **arguments: Any) -> Any:
 
 
 def _boxes(device: str, **arguments: Any) -> Any:
-    """Return encoded boxes, many of which overlap several anchors equally; the last sample has none."""
+    """Return encoded boxes and labels, joined; many boxes overlap several anchors equally; the last sample has no boxes."""
     rng = np.random.default_rng(8)
     starts = [rng.integers(0, 7, (count, 2)) / 8 for count in (40, 3, 0)]
     boxes = [np.float32(np.concatenate([s, s + rng.integers(1, 4, s.shape) / 8], axis=1)) for s in starts]
@@ -46,7 +46,7 @@ def _boxes(device: str, **arguments: Any) -> Any:
     inputs = fn.external_source(lambda: (boxes, labels), num_outputs=2)
     inputs = [node.gpu() for node in inputs] if device == "gpu" else inputs
     encoded = fn.box_encoder(*inputs, anchors=_ANCHORS.reshape(-1).tolist(), **arguments)
-    # Join both outputs: labels are the fifth column.
+    # Join both outputs, with the labels as the fifth column.
     return fn.cat(encoded[0], fn.cast(fn.reshape(encoded[1], shape=[-1, 1]), dtype=types.FLOAT), axis=1)
 
 
@@ -98,7 +98,7 @@ CLOSE: dict[str, Define] = {
         device, offset=True, scale=300.0, means=[0.1] * 4, stds=[0.1, 0.1, 0.2, 0.2]
     ),
 }
-"""Cases with a tolerance: integers within 1, real numbers within 1e-5."""
+"""Cases whose results may differ between devices: integers by at most 1, real numbers by at most 1e-5."""
 
 
 @pytest.mark.parametrize("name", EXACT)

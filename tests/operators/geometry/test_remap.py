@@ -22,7 +22,7 @@ def run(define: Any) -> np.ndarray:
 
 
 def maps(height: int, width: int) -> list[np.ndarray]:
-    """Return the affine map's position for the centre of each output pixel; (0, 0) is the corner of a pixel."""
+    """Return the two maps, of x and y, to which the affine map takes the centres of pixels; (0, 0) is the image's corner."""
     y, x = np.mgrid[:height, :width].astype(np.float32) + np.float32(0.5)
     return [row[0] * x + row[1] * y + row[2] for row in MATRIX]
 

@@ -74,7 +74,7 @@ def test_valid_wrap_and_fill() -> None:
 @pytest.mark.parametrize(
     ("weight", "area"),
     [
-        (1 / 16, 16),  # sums that end in a half are rounded to even
+        (1 / 16, 16),  # weighted sums that are halfway between two integers are rounded to the even one
         (1 / 121, 121),  # for this size, OpenCV uses Fourier transforms
         (0.0, 9),
         (-1 / 9, 9),

@@ -27,7 +27,7 @@ def page() -> np.ndarray:
 
 def test_what_is_dark() -> None:
     assert window(page()) == [[4, 7], [5, 14]]
-    # After scaling to 0 to 255, the line is above 100.
+    # After the image is scaled to 0 to 255, the grey line is brighter than 100.
     assert window(page(), 100) == [[4, 7], [5, 1]]
 
 

@@ -1,4 +1,4 @@
-"""Areas outside an image are filled, for any window, layout and type, with one value or with one for each channel."""
+"""The part of a window outside an image is filled with one value or one per channel, for any window, layout and type."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from devices import BORDERS, KINDS, Define, check_close, check_equal, everywhere
 
 from penstock import fn, types
 
-# The sweeps compare devices in the default run.
+# Only with --exhaustive: in the default run, `tests/sweeps` compares CPU and GPU.
 pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("with_gpu")]
 
 _SIX_CHANNELS = [
@@ -116,7 +116,7 @@ CLOSE: dict[str, Define] = {
     "resized frames": lambda device: fn.resize(frames(device), size=(9, 7), dtype=types.FLOAT),
     "frames without a kernel": lambda device: fn.laplacian(frames(device), window_size=5, dtype=types.FLOAT),
 }
-"""Cases with a tolerance: integers within 1, real numbers within 1e-5."""
+"""Cases whose results may differ between devices: integers by at most 1, real numbers by at most 1e-5."""
 
 NORMALIZED: dict[str, Define] = {
     "three channels": lambda device: prepared(images(device)),
@@ -126,7 +126,10 @@ NORMALIZED: dict[str, Define] = {
     ),
     "halves": lambda device: prepared(images(device), dtype=types.FLOAT16),
 }
-"""Images resized, rounded to bytes and divided by at least 60: equal within 1/60, a difference of 1 between the bytes."""
+"""Images that are resized, rounded to bytes and divided by at least 60.
+
+Results may differ by 1/60 between devices, as rounded bytes may differ by 1.
+"""
 
 
 @pytest.mark.parametrize("name", EXACT)

@@ -26,7 +26,7 @@ def run(operator: str, image: np.ndarray, layout: str, **given: Any) -> np.ndarr
 
 
 def windows(image: np.ndarray, size: tuple[int, int], anchor: tuple[int, int], mode: str, **pad: Any) -> np.ndarray:
-    """Return the window around each pixel of an image (H, W), of shape (H, W, height, width); ``size`` is (width, height)."""
+    """Return the windows around all pixels of an image (H, W), of shape (H, W, height, width); ``size`` is (width, height)."""
     (width, height), (x, y) = size, anchor
     padded = np.pad(image, [(y, height - 1 - y), (x, width - 1 - x)], mode, **pad)
     return np.lib.stride_tricks.sliding_window_view(padded, (height, width))
@@ -43,7 +43,7 @@ def test_median_blur(dtype: Any, size: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32])
 def test_median_blur_of_many_values(dtype: Any) -> None:
-    """Values are counted in groups of 64 and 4096, between which the median moves back and forth."""
+    """The kernel counts values in groups of 64 and 4096; the median of these images moves up and down between groups."""
     image = (RNG.random((70, 90)) * 250 * np.linspace(0.1, 1, 90)).astype(dtype)
     image[:, 40:45] = image[:, 40:45] // 8
     expected = np.median(windows(image, (9, 7), (4, 3), "edge"), axis=(2, 3)).astype(dtype)

@@ -117,7 +117,7 @@ def test_large_planes_and_tiles_are_those_of_the_table(width: int) -> None:
     settings: dict[str, Any] = {"mean": MEAN, "std": STD}
     ((planes,),) = run(lambda x: fn.rescale_normalize(x, **settings), image)
     np.testing.assert_array_equal(planes, normal(image).transpose(2, 0, 1))
-    # Tiles that the image fills, and canvases that it does not fill, with a border as wide as a vector, or without one.
+    # The image fills the tiles, but not the canvases: 32 columns more, and 36, of which half are to the left of the image.
     ((tiles,),) = run(lambda x: fn.image_tiles(x, tile=[240, width // 2], **settings), image)
     halves = normal(image).reshape(2, 240, 2, width // 2, 3).transpose(0, 2, 4, 1, 3).reshape(tiles.shape)
     np.testing.assert_array_equal(tiles, halves)
@@ -166,7 +166,7 @@ def tiles_of(image: np.ndarray, tile: tuple[int, int], stride: tuple[int, int]) 
 
 
 def with_whole(work: Callable[..., Any], image: np.ndarray, whole: np.ndarray) -> list[np.ndarray]:
-    """Return the outputs for an image and a smaller picture of the whole image, which are two inputs."""
+    """Return the outputs of ``work`` for two inputs: an image, and ``whole``, a smaller picture of all of it."""
     both = np.zeros((max(len(image), len(whole)), image.shape[1] + whole.shape[1], 3), np.uint8)
     both[: len(image), : image.shape[1]], both[: len(whole), image.shape[1] :] = image, whole
 

@@ -21,7 +21,8 @@ def pooled(size: tuple[int, int], **arguments: object) -> tuple[np.ndarray, list
 
 
 def test_each_patch_of_a_canvas_is_once_in_a_token() -> None:
-    # Two crops of 4 x 4 patches, 2 patches apart, so that they overlap: at the margins, the other crop's patches are used.
+    # Two crops of 4 x 4 patches, of which the second begins 2 patches after the first. Where they overlap, each provides the patches
+    # that are not in its margin, one patch wide.
     indices, grid = pooled((8, 12), crop=8, patch=2, margins=[1, 1])
     assert grid == [4, 4, 4, 6]
     np.testing.assert_array_equal(indices[:16, 0], np.arange(16))

@@ -1,4 +1,4 @@
-"""`random_resized_crop` returns the same bits for images as for sequences of one frame, which are planned step by step."""
+"""`random_resized_crop` returns the same bits for images, which one compiled call plans, as for sequences of one frame."""
 
 from __future__ import annotations
 

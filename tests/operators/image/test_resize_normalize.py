@@ -15,7 +15,7 @@ def test_a_crop_of_frames_is_kept() -> None:
     def define(apart: bool) -> tuple[DataNode, ...]:
         resized = fn.resize(fn.external_source(lambda: frames, layout="FHWC"), size=(10, 12))
         cropped = fn.crop_mirror_normalize(resized, crop=(2, 8, 8), crop_pos_z=1.0, output_layout="FHWC")
-        # With `apart`, the intermediate result is an output, too, so that steps cannot be fused.
+        # With `apart`, the resized image is an output, too, so that the two steps cannot be fused.
         return (cropped, resized) if apart else (cropped,)
 
     (fused,), (apart, _) = define(False).run(), define(True).run()

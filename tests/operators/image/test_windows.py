@@ -29,7 +29,7 @@ def test_what_lies_outside_is_filled(dimensions: int, channels: str, dtype: type
         expected = np.broadcast_to(np.array(fill, dtype).reshape(spread), extents).copy()
         inside, place = region.overlap(shape)
         expected[place] = source[inside]
-        # A view of a larger array, so that rows are not adjacent.
+        # With `beside`, the array is a view of a larger one, so that its rows are not adjacent in memory.
         for beside in (0, 1):
             around: np.ndarray = np.full([extent + 2 * beside for extent in extents], 77, dtype)
             target = around[tuple(slice(beside, beside + extent) for extent in extents)]

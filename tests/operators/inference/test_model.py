@@ -22,14 +22,14 @@ IMAGES = [np.random.default_rng(index).normal(size=(2, 3 + index % 2, 4)).astype
 
 @pytest.fixture
 def doubling(write_network: WriteNetwork) -> Path:
-    """Return a model from `image` (batch, 2, height, width) to `twice`."""
+    """Write a network that doubles `image` (batch, 2, height, width); return its path. The output is `twice`."""
     dims = ["batch", 2, "height", "width"]
     return write_network([("Add", ["image", "image"], ["twice"])], {"image": dims}, {"twice": dims})
 
 
 @pytest.fixture
 def counting(write_network: WriteNetwork) -> Path:
-    """Return a model whose second output is the number of samples in the run."""
+    """Write a network whose second output is, for each sample, the number of samples in the run; return its path."""
     nodes = [
         ("Shape", ["x"], ["shape"]),
         ("Gather", ["shape", "first"], ["size"]),
@@ -168,7 +168,7 @@ def test_the_file_is_read_again_where_it_has_changed(write_network: WriteNetwork
 
 
 def refuses(define: Callable[[Any], Any], message: str) -> None:
-    """Assert that building the pipeline fails with this message."""
+    """Assert that the pipeline fails to build with a message that matches the pattern ``message``."""
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
     def pipe() -> Any:
@@ -275,7 +275,7 @@ def test_a_gpu_without_its_provider_is_refused(doubling: Path, with_gpu: None) -
 
 @pytest.fixture
 def outside(write_network: WriteNetwork, tmp_path: Path) -> Path:
-    """Return a network beside the folder `inside`."""
+    """Make an empty folder `inside` and write a network beside it; return the network's path."""
     (tmp_path / "inside").mkdir()
     return write_network([("Neg", ["x"], ["y"])], {"x": ["n", 1]}, {"y": ["n", 1]}, name="outside.onnx")
 

@@ -33,7 +33,7 @@ def test_arguments_that_are_refused() -> None:
 
 
 class Slow:
-    """A model that takes too long; counts its calls."""
+    """A model that takes too long, and counts its calls."""
 
     title, max_batch_size = "The model", 4.0
     inputs = outputs = (NetworkTensor("x", FLOAT, ("batch", None)),)

@@ -1,4 +1,4 @@
-"""The core computes arithmetic with constants, and casts, to the same bits as NumPy and as the kernel for single samples."""
+"""Arithmetic with constants and casts give the same bits in the core, in NumPy, and in the kernels for single samples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def values(dtype: str) -> np.ndarray:
 
 
 def computed(stage: StageRecords | None, source: np.ndarray, target: np.dtype) -> np.ndarray:
-    """Return the core's result for a sample of one dimension."""
+    """Return the core's result of ``stage`` for ``source``, an array of one dimension."""
     assert stage is not None
     result = np.empty(source.shape, target)
     compute_part(stage, array_part(source, (0,)), array_part(result, (0,)))

@@ -1,4 +1,4 @@
-"""Sums of bytes, which are first added in 16 bits."""
+"""Sums of bytes, which kernels first add up in integers of 16 bits."""
 
 from __future__ import annotations
 

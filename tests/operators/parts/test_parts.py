@@ -1,4 +1,4 @@
-"""Operators that split samples and join them: the parts, each part's sample, and which sample fails if a part does."""
+"""Operators that split samples into parts and join parts again: which parts belong to which sample, also in errors."""
 
 from __future__ import annotations
 

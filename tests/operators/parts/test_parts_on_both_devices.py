@@ -59,11 +59,14 @@ def source(device: str, name: str = "images", layout: str = "HWC") -> Any:
 
 
 def check_equal(define: Callable[[str], Any], on_gpu: Sequence[bool], **inputs: Any) -> None:
-    """Raise AssertionError unless both devices return the same; ``on_gpu``: which outputs are on the GPU if images are."""
+    """Raise AssertionError unless both devices return the same.
+
+    ``on_gpu`` tells for each output whether it is on the GPU if the images are.
+    """
     results = {}
     for device in ("cpu", "gpu"):
         pipeline = built(define, device)
-        # A second batch: kernels are not compiled again, and memory is reused.
+        # In the second batch, kernels are not compiled again, and memory is reused.
         for _ in range(2):
             results[device] = pipeline.run(**inputs)
         pipeline.close()
@@ -178,7 +181,7 @@ def test_counts_of_other_parts_are_refused() -> None:
 
 
 def test_what_is_saved_means_the_same(tmp_path: Path) -> None:
-    """After loading, numbers that an operator on the GPU puts on the CPU can still be used on both devices."""
+    """In a loaded pipeline, counts that an operator on the GPU returns on the CPU can still be used on both devices."""
 
     def define(device: str) -> Any:
         crops, counts = fn.crop_boxes(source(device), fn.external_source(name="boxes", ndim=2))

@@ -38,7 +38,7 @@ def crops(images: list[np.ndarray], quadrilaterals: list[np.ndarray], device: st
 
 
 def of_opencv(image: np.ndarray, corners: np.ndarray, flags: int, tall: float = np.inf) -> np.ndarray:
-    """Return the crop that OCR systems make with OpenCV."""
+    """Return the crop that OCR systems make with OpenCV; crops are rotated if height / width is at least ``tall``."""
     wide = int(max(np.linalg.norm(corners[0] - corners[1]), np.linalg.norm(corners[2] - corners[3])))
     high = int(max(np.linalg.norm(corners[0] - corners[3]), np.linalg.norm(corners[1] - corners[2])))
     edges = np.array([[0, 0], [wide, 0], [wide, high], [0, high]], np.float32)

@@ -50,7 +50,7 @@ def _glyphs(content: bytes, table: int) -> np.ndarray:
 
 
 def _numbers(content: bytes, table: int) -> np.ndarray:
-    """Return the number of the glyph of each character, or NO_GLYPH."""
+    """Return each character's index in the table of glyphs, or NO_GLYPH."""
     order = _order(content, table)
     first, last, first_row, last_row = struct.unpack_from(order + "4H", content, table + 4)
     shape = last_row - first_row + 1, last - first + 1

@@ -22,7 +22,7 @@ from penstock.examples import load_example
 
 
 class _Probabilities:
-    """Stands for the network: returns the probabilities, one after the other."""
+    """Replaces the network: each call returns the next probability."""
 
     def __init__(self, given: np.ndarray) -> None:
         self._left = iter(given.tolist())

@@ -20,7 +20,7 @@ def probabilities(seed: int) -> np.ndarray:
 
 
 def settings(seed: int) -> dict[str, Any]:
-    """Return random arguments of :func:`fn.speech_segments`; none for the first seed."""
+    """Return random arguments of :func:`fn.speech_segments`; for the first seed, no arguments."""
     rng = np.random.default_rng([seed, 1])
     if seed % 6 == 0:
         return {}
@@ -43,5 +43,5 @@ def settings(seed: int) -> dict[str, Any]:
 
 
 def length(seed: int, frames: int, frame_step: int) -> int:
-    """Return the length, in samples, of a recording of this number of frames; the last one may be incomplete."""
+    """Return the length, in samples, of a recording of this number of frames, of which the last may be incomplete."""
     return frames * frame_step - int(np.random.default_rng([seed, 2]).integers(0, frame_step))

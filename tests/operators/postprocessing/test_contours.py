@@ -13,7 +13,7 @@ from penstock import fn
 from penstock.errors import OperatorError
 
 RNG = np.random.default_rng(37)
-# Centre, extents and angle of rectangles that do not touch.
+# Rectangles that do not touch, each as its centre, extents and angle.
 DRAWN = [((40.0, 30.0), (50.0, 14.0), 12.0), ((110.0, 60.0), (60.0, 20.0), -25.0), ((40.0, 90.0), (30.0, 30.0), 0.0)]
 
 

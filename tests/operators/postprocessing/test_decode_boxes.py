@@ -119,7 +119,7 @@ def test_cells_of_grids() -> None:
     check(decoded([sample] * 2, form="grid", size=[high, wide], strides=list(strides))[1], np.concatenate(rows))
 
 
-# 45 and 67 are not multiples of the strides: there is one more cell for the remainder.
+# Height and width, 45 and 67, are not multiples of the strides, so that the last row and column of each grid extend beyond the image.
 @pytest.mark.parametrize("logits", [1, 8])
 def test_distances_from_cells(logits: int) -> None:
     high, wide, strides = 45, 67, (8, 16, 64)

@@ -49,7 +49,7 @@ def check_same(define: Define, **inputs: list[np.ndarray]) -> None:
     results = {}
     for device in ("cpu", "gpu"):
         pipeline = built(define, device, dims_of(**inputs), len(next(iter(inputs.values()))))
-        # The second batch repeats recorded launches, if they can be recorded.
+        # If launches can be recorded, the second batch repeats those of the first.
         for _ in range(2):
             (results[device],) = pipeline.run(**inputs)
         pipeline.close()

@@ -39,7 +39,7 @@ def test_softmax(axis: int, dtype: Any) -> None:
 
 @pytest.mark.parametrize(("shape", "axis"), [((21, 37, 29), 0), ((30, 1000), 1), ((3, 40, 5), 1), ((1, 33), 1)])
 def test_softmax_to_the_last_places(shape: tuple[int, ...], axis: int) -> None:
-    """Columns and rows are longer and shorter than the blocks in which they are computed."""
+    """Errors are below two units in the last place, for lines that are longer and shorter than the blocks of computation."""
     scores = RNG.uniform(-30, 30, shape).astype(np.float32)
     ((received,),) = computed(fn.softmax, [scores], axis=axis)
     exact = softmax(scores.astype(np.longdouble), axis)

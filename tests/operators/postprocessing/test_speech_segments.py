@@ -55,7 +55,7 @@ def test_silence_and_single_frames() -> None:
         [[0, 4096]],
         [[0, 4608]],
     ]
-    # The length ends within the last frame, or before frames that are then ignored.
+    # The recording ends within the last frame, or before the last frames, which are then ignored.
     assert segments(speech * 10, length=5000, speech_pad_ms=0) == [[[0, 5000]]]
     assert segments(silence * 10 + speech * 10, length=5120) == [[]]
     assert segments(speech * 10, length=0) == [[]]

@@ -1,4 +1,4 @@
-"""PyTorch functions as operators; expected results are DALI 2.4's on the CPU."""
+"""PyTorch functions as operators, with the results of DALI 2.4 on the CPU."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from devices import Define, check_close, check_equal, images
 
 from penstock import fn, types
 
-# The sweeps compare devices in the default run.
+# Only with --exhaustive: in the default run, `tests/sweeps` compares CPU and GPU.
 pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("with_gpu")]
 
 

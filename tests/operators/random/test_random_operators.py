@@ -84,7 +84,7 @@ def test_wrong_arguments_are_refused(define: Any, message: str) -> None:
 
 
 def test_boxes_that_no_window_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search for a window ends with an error that names the sample; boxes with NaN are refused before the search."""
+    """If no window fits, the search fails with an error that names the sample; boxes with NaN are refused before the search."""
     monkeypatch.setattr(_box_cropping, "MAX_DRAWS_WITHOUT_LIMIT", 1000)
     large, tiny, unknown = ([[0.1, 0.1, end, 0.9]] for end in (0.9, 0.1001, float("nan")))
 
@@ -107,7 +107,7 @@ def test_boxes_that_no_window_fits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("dtype", [types.UINT8, types.INT32, types.FLOAT, types.FLOAT64])
 def test_numbers_do_not_depend_on_how_many_are_drawn(dtype: types.DALIDataType) -> None:
-    """If there are few numbers, one call draws them for all samples; if there are many, they are drawn sample by sample."""
+    """One call draws few numbers for all samples at once, or many for each sample: numbers are the same."""
 
     @pipeline_def(batch_size=3, num_threads=2, device_id=None)
     def define(count: int) -> tuple[DataNode, ...]:

@@ -34,7 +34,7 @@ def _refused(define: Callable[[], Any], message: str, kind: type[Exception] = Va
     with pytest.raises(OperatorError) as caught:
         pipeline().run()
     assert isinstance(caught.value, kind)
-    # The whole text would contain the expected message in any case, as it quotes the line that called the operator.
+    # Not the whole text: it quotes the line that called the operator, which contains the expected message.
     assert message in caught.value.reason
 
 
@@ -97,7 +97,7 @@ def test_caffe2_lists_of_labels(tmp_path: Path, label_type: int, labels: list[fl
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None)
     def pipeline() -> Any:
-        # The number of outputs is the same as DALI's, which cannot read records of these kinds.
+        # There are as many outputs as in DALI, although DALI cannot read records of these kinds.
         image, labels, box, listed = fn.readers.caffe2(
             path=str(tmp_path), label_type=label_type, num_labels=4, bbox=True
         )
@@ -310,7 +310,7 @@ def write_records(reader: str, data: Path, index: Path, size: int) -> None:
         data.write_bytes(record * 8)
         lines = [f"{number}\t{number * len(record)}" for number in range(8)]
     else:
-        # A protobuf field that readers do not know, and skip.
+        # The message has one protobuf field, which readers do not know and therefore skip.
         message = b"\x7a" + bytes([size & 127 | 128, size >> 7]) + bytes(size)
         record = struct.pack("<QI", len(message), 0) + message + bytes(4)
         data.write_bytes(record * 8)
@@ -340,7 +340,7 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path, reader: str) -> No
 
 @pytest.fixture
 def shared_folder() -> Iterator[Path]:
-    """Yield a folder that other users can access, unlike `tmp_path`, above which there are folders of its owner only."""
+    """Yield a folder that other users can access, unlike `tmp_path`, whose parent folders only their owner can access."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)
@@ -394,5 +394,5 @@ def test_folders_of_many_files_are_listed_quickly(tmp_path: Path) -> None:
     begin = time.process_time()
     pipe.build()
     assert pipe.reader_meta("files")["epoch_size"] == 20_000
-    # A million take 5 s; 0.3 s are for one-time work of the process.
+    # At most 5 µs for each file, and 0.3 s for one-time work of the process.
     assert time.process_time() - begin < 20_000 * 5e-6 + 0.3

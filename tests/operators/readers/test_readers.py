@@ -306,7 +306,7 @@ def test_records_are_shuffled_both_before_epochs_and_while_read(tmp_path: Path) 
     shuffled = {"random_shuffle": True, "initial_fill": 4, "shuffle_after_epoch": True, "seed": 5}
     pipeline = _pipeline(lambda: fn.readers.tfrecord(features=features, **paths, **shuffled)["label"], 9)
     epochs = [np.concatenate([np.array(sample) for sample in pipeline.run()[0]]).tolist() for _ in range(3)]
-    # The order is DALI's.
+    # The orders are those of DALI.
     assert epochs == [[1, 3, 2, 5, 6, 8, 4, 0, 7], [1, 2, 5, 3, 6, 7, 8, 0, 4], [0, 4, 2, 3, 7, 5, 1, 8, 6]]
 
 
@@ -332,7 +332,7 @@ def test_mxnet(tmp_path: Path) -> None:
     assert _texts(images) == ["image0", "image1"]
     assert [label.tolist() for label in labels] == [[7.0], [1.5, 2.5]]
 
-    # The same data, split into two files, which the index treats as one; a position that is listed twice stands for one record.
+    # The same data in two files, which the index treats as one; it lists a position twice, for which there is one record only.
     second = int(index.split()[-1])
     (tmp_path / "b.rec").write_bytes(data[:second])
     (tmp_path / "c.rec").write_bytes(data[second:])
@@ -483,7 +483,7 @@ def test_coco_masks_in_compressed_runs_and_objects_without_a_box(coco: dict[str,
 
 @pytest.mark.parametrize("outlines", [[[2, 3, 10, 8]], [[2, 3, 10, 8], [5, 5]], [[2, 3]]])
 def test_coco_masks_of_two_vertices_are_empty(coco: dict[str, str], outlines: list[list[int]]) -> None:
-    """pycocotools would interpret four numbers as a box; DALI returns an empty mask."""
+    """As in DALI; pycocotools would interpret the four coordinates as a box."""
     path = Path(coco["annotations_file"])
     content = json.loads(path.read_text())
     triangle = [2, 2, 12, 2, 12, 12]

@@ -1,4 +1,4 @@
-"""The order of readers' samples; expected sequences are real DALI 2.4's."""
+"""The order of readers' samples, with the sequences of DALI 2.4."""
 
 import json
 from dataclasses import replace
@@ -43,7 +43,7 @@ def test_random_order_of_dali() -> None:
     assert _batches(replace(settings, buffer_size=4), 14, 1) == [[4, 0, 3, 6, 5, 1, 2, 2, 0, 1, 3, 5, 6, 4]]
     shard = replace(settings, shard_id=1, num_shards=3, pad_last_batch=True)
     assert _batches(shard, 3, 4) == [[4, 2, 2], [5, 6, 1], [3, 0, 0], [4, 2, 2]]
-    # Records keep their order on disk until they are picked from the buffer.
+    # The list of records is not shuffled: they enter the buffer in their order in the file, and are drawn from it at random.
     records = OrderSettings(size=8, shuffle=True, shuffle_list=False, seed=seed_slots(11)[0])
     assert _batches(records, 8, 2) == [[0, 7, 3, 6, 2, 5, 4, 1], [2, 7, 3, 1, 4, 0, 5, 6]]
 
@@ -66,7 +66,7 @@ def test_epoch_shuffle_of_dali() -> None:
         [0, 4, 3, 2, 1],
         [0, 2, 3, 4, 1],
     ]
-    # Shards keep their position in the shuffled list.
+    # Each shard is the same range of positions in every newly shuffled list.
     assert _batches(OrderSettings(size=5, epoch_shuffle_seed=1, shard_id=1, num_shards=2), 3, 3) == [
         [3, 2, 1],
         [0, 4, 1],

@@ -61,7 +61,7 @@ def test_small_frames_have_few_threads(
             now[0] -= 1
 
     monkeypatch.setattr(video_gpu, "fill_on_gpu", filling)
-    # Pretend that there is a video engine, which an emulated GPU does not have.
+    # An emulated GPU has no video engine: pretend that it has one.
     monkeypatch.setattr(OpenVideos, "takes_engine", lambda self, path: True)
     found = first_batch(files, "gpu")
     assert 1 <= used[0] <= most

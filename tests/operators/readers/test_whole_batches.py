@@ -1,5 +1,5 @@
-"""Batches that are read at once have the same data as samples read one by one; what cannot be read at once is read one by
-one.
+"""Batches that are read at once have the same data as samples read one by one; files that cannot be read at once are read
+one by one.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def test_ranges_of_files(tmp_path: Path) -> None:
     for _ in range(50):
         numbers, starts = rng.integers(0, 3, 20), rng.integers(0, 90_000, 20)
         sizes = rng.choice([0, 1, 100, 10_000], 20)
-        # Some records follow another one in its file, with a gap or without.
+        # Every third range is in the same file as the range before and follows it, some after a gap.
         for i in range(1, 20, 3):
             numbers[i], starts[i] = numbers[i - 1], min(starts[i - 1] + sizes[i - 1] + rng.choice([0, 7, 5000]), 90_000)
         found = read_ranges(ANYWHERE, paths, numbers, starts, sizes, HostPool())
@@ -281,7 +281,7 @@ def test_kernels_take_no_damaged_record(tmp_path: Path) -> None:
         data = whole.copy()
         data[rng.integers(0, data.size, rng.integers(1, 4))] = rng.integers(0, 256, 1, np.uint8)
         size[0] = rng.integers(0, data.size + 1) if rng.random() < 0.3 else data.size
-        # The memory beyond the record must not be read.
+        # The bytes after the record must not be read.
         block = np.concatenate([data[: size[0]], np.full(16, 0x0A, np.uint8)])
         if find_features(block, place, size, names, np.array([5, 10]), found):
             accepted += 1
@@ -427,6 +427,6 @@ def test_pieces_of_a_truncated_file(tmp_path: Path) -> None:
     np.testing.assert_array_equal(block.reshape(-1, 3), expected)
     assert copier.copy(np.array([[mapped.address, WINDOW]]), np.empty(WINDOW, np.uint8))
     assert not copier.copy(np.array([[mapped.address, WINDOW + 1]]), np.empty(WINDOW + 1, np.uint8))
-    # Reading the mapped memory directly would now kill the process.
+    # After this, reading the mapped memory directly would kill the process.
     os.truncate(path, 1000)
     assert not copier.copy(pieces, block)

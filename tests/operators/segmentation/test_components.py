@@ -11,7 +11,7 @@ from penstock.operators.segmentation._components_cpu import component_boxes
 
 
 def searched(labels: np.ndarray, wanted: np.ndarray) -> list[list[int]]:
-    """Return the boxes of the components, found with sets of positions."""
+    """Return the boxes of the components, found by a plain search for neighbours with equal labels."""
     left = {place for place in np.ndindex(labels.shape) if wanted[place]}
     boxes = []
     for first in np.ndindex(labels.shape):

@@ -41,7 +41,7 @@ def _pipeline(batch_size: int = 3, **arguments: Any) -> Pipeline:
 
 
 def _numbers(pipeline: Pipeline) -> list[list[int]]:
-    """Run a batch; return the numbers of its samples' frames, found by their brightness; -1: black."""
+    """Run a batch; return, for each sample, its frames' numbers, which their brightness tells; -1 for black frames."""
     (batch,) = pipeline.run()
     assert (batch.dtype, batch.layout()) == (types.UINT8, "FHWC")
     assert all(sample.shape[1:] == (HEIGHT, WIDTH, 3) for sample in map(np.asarray, batch))
