@@ -1,4 +1,4 @@
-"""A pipeline definition that is valid in both DALI and Penstock, and what to compare."""
+"""Cases: pipeline definitions for both DALI and Penstock, and how to compare the results."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ NUMPY_TYPES = (
 
 @dataclass(frozen=True)
 class Case:
-    """A definition whose results are compared.
+    """A pipeline definition, whose results in DALI and Penstock are compared.
 
     Attributes:
         name: the case's name, unique in its family.
-        define: the definition; called with the module ``nvidia.dali`` or ``penstock``, returns the outputs.
-        exact: whether integers must be equal, and floating point bit for bit.
-        exact_on_gpu: whether results with the inputs on the GPU must be exact; by default, like ``exact``.
-        tolerance: the tolerance for floating point, as a fraction of the output's range.
-        iterations: how many batches are compared.
+        define: the definition, a function that gets the module ``nvidia.dali`` or ``penstock`` and returns the outputs.
+        exact: whether all values must be equal, except that float16 may differ by 0.1%. Without it, integers may differ by 1.
+        exact_on_gpu: ``exact`` for runs with the inputs on the GPU; None: the same as ``exact``.
+        tolerance: the tolerance for real numbers if they need not be equal, as a fraction of the output's range.
+        iterations: the number of batches to compare.
         options: the pipeline's options.
-        gpu: whether it also runs with its inputs on the GPU.
-        phrase: a phrase that the error messages of both must contain, as programs look for some of DALI's.
+        gpu: whether the case also runs with its inputs on the GPU.
+        phrase: a phrase of DALI's error message by which programs recognize the error; both messages must contain it.
     """
 
     name: str
@@ -85,7 +85,10 @@ class Family:
     def each(
         self, operator: str, inputs: dict[str, Define], arguments: Sequence[dict[str, Any]], **settings: Any
     ) -> None:
-        """Add a case for each input with each set of arguments; enumeration values are written as ``"types.NAME"``."""
+        """Add a case of the operator for each pair of an input and arguments.
+
+        Arguments that differ between the modules are ``"types.NAME"`` for enumeration values, and functions of the module.
+        """
         for input_name, source in inputs.items():
             for given in arguments:
                 text = ", ".join(
@@ -110,7 +113,7 @@ def _call(operator: str, source: Define, given: dict[str, Any]) -> Define:
 
 
 def unpacked(define: Define) -> Define:
-    """Return the definition with several outputs of an operator as a tuple, which a pipeline may return."""
+    """Return a definition that returns several outputs as a tuple, as pipelines must, and not as an operator's list."""
 
     def outputs(module: Any) -> Any:
         made = define(module)
@@ -120,30 +123,33 @@ def unpacked(define: Define) -> Define:
 
 
 def placed(module: Any, node: Any) -> Any:
-    """Return the node on the device where the case is to run."""
+    """Return the node, moved to the GPU if the case runs on the GPU."""
     return node.gpu() if getattr(module, "on_gpu", False) else node
 
 
 def resolved(module: Any, value: Any) -> Any:
-    """Return the module's enumeration value for ``"types.NAME"``, and a function's result for the module."""
+    """Return the value of an argument for the module.
+
+    ``"types.NAME"`` becomes the module's enumeration value; a function is called with the module; other values stay.
+    """
     if isinstance(value, str) and value.startswith("types."):
         return getattr(module.types, value.removeprefix("types."))
     return value(module) if callable(value) else value
 
 
 def feed(samples: Sequence[np.ndarray], layout: str | None = None) -> Define:
-    """Return a source of the same samples in each iteration."""
+    """Return a definition of a source that returns these samples in each iteration."""
     return lambda module: module.fn.external_source(lambda: list(samples), layout=layout)
 
 
 def feed_here(samples: Sequence[np.ndarray], layout: str | None = None) -> Define:
-    """Return :func:`feed`'s source, on the device where the case is to run."""
+    """Return a definition of the source of :func:`feed`, moved to the GPU if the case runs on the GPU."""
     source = feed(samples, layout)
     return lambda module: placed(module, source(module))
 
 
 def images(shapes: Sequence[Sequence[int]], dtype: Any = np.uint8, seed: int = 0) -> list[np.ndarray]:
-    """Return smooth images with some noise, the same for each call."""
+    """Return smooth images with some noise; calls with the same arguments return the same images."""
     rng = np.random.default_rng(seed)
     made = []
     for shape in shapes:

@@ -1,4 +1,4 @@
-"""Runs a case, and describes how two outcomes differ."""
+"""Runs a case, and describes how the outcomes of DALI and Penstock differ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Batch = tuple[list[np.ndarray], str, int]
 
 
 def run(module: Any, case: Case) -> list[list[Batch]]:
-    """Run a case; return the outputs of each iteration, each as its samples, layout and type."""
+    """Run a case; return, for each iteration, the outputs, each as a tuple of samples, layout and type."""
     settings = {"batch_size": BATCH_SIZE, "num_threads": 2, "device_id": None, "seed": 1234} | case.options
     pipeline = module.pipeline_def(lambda: case.define(module), **settings)()
     pipeline.build()
@@ -27,7 +27,7 @@ def run(module: Any, case: Case) -> list[list[Batch]]:
 
 
 def error_kinds(error: BaseException) -> list[str]:
-    """Return the names of an error's built-in types."""
+    """Return the names of the built-in error types of which the error is an instance."""
     return [kind.__name__ for kind in BUILT_IN if isinstance(error, kind)]
 
 
@@ -37,7 +37,7 @@ def message(error: BaseException) -> str:
 
 
 def difference(theirs: list[list[Batch]], ours: list[list[Batch]], case: Case) -> str:
-    """Return how two outcomes differ; empty if they agree."""
+    """Return a description of the first difference between two outcomes; empty if they agree."""
     for iteration, (expected, received) in enumerate(zip(theirs, ours)):
         if len(expected) != len(received):
             return f"{len(received)} outputs instead of {len(expected)}"
@@ -70,7 +70,7 @@ def _values_difference(a: np.ndarray, b: np.ndarray, case: Case) -> str:
         return ""
     if case.exact:
         if a.dtype == np.float16:
-            # DALI rounds ties of float16 differently.
+            # DALI rounds values halfway between two numbers of float16 differently.
             return (
                 ""
                 if np.allclose(a.astype(np.float64), b.astype(np.float64), rtol=1e-3, equal_nan=True)

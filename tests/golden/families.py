@@ -1,4 +1,4 @@
-"""All families of cases: the modules of `cases`."""
+"""All families of cases, of which each module of the package `cases` defines one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from case import Family
 
 
 def families() -> Iterator[Family]:
-    """Yield the families, in order of name, from the folder."""
+    """Import the modules of `cases`, in the order of their names, and yield their families."""
     for module in sorted(pkgutil.iter_modules(cases.__path__), key=lambda m: m.name):
         yield importlib.import_module(f"cases.{module.name}").FAMILY

@@ -1,4 +1,4 @@
-"""The interface of a package as programs see it: functions' parameters, and the members of classes."""
+"""The public interface of DALI, or of Penstock in its place: functions' parameters, and the members of classes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ MODULES = (
     "tfrecord",
     "types",
 )
-"""Modules and packages below `penstock`, each package with its modules."""
+"""The modules and packages below `nvidia.dali` to describe, each package with its modules."""
 
 
 def interface() -> dict[str, Any]:
-    """Return, by dotted path, a function's parameters (name, kind, default as text), or a class's public members."""
+    """Return functions' parameters (name, kind, default as text) and classes' public members, by dotted path.
+
+    For classes of `ops`, parameters of `__init__` and `__call__` are included.
+    """
     found: dict[str, Any] = {}
     for name in MODULES:
         _visit(name, importlib.import_module(f"nvidia.dali.{name}"), found)
@@ -61,7 +64,7 @@ def _is_own(value: Any) -> bool:
 
 
 def _parameters(function: Any) -> list[list[str | None]] | None:
-    """Return the parameters, or None if Python cannot determine them."""
+    """Return name, kind, and default as text of each public parameter; None if Python cannot determine the parameters."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (AttributeError, TypeError, ValueError):  # AttributeError: from comparing types of DALI's dynamic mode

@@ -117,7 +117,7 @@ def decode(encoded: bytes, output_type: str, dtype: str) -> np.ndarray | None:
 
 def outputs_of(name: str) -> tuple[tuple[str, str], ...]:
     if name == "gray.jpg":
-        return tuple(output for output in _ALL_OUTPUTS if output[0] != "ANY_DATA")  # DALI 2.4 crashes.
+        return tuple(output for output in _ALL_OUTPUTS if output[0] != "ANY_DATA")  # for which DALI 2.4 crashes
     if name in _THOROUGHLY:
         return _ALL_OUTPUTS
     return _OF_TIFF if name.endswith(".unusual.tiff") else _OUTPUTS

@@ -18,7 +18,7 @@ import penstock
 
 
 class OnGpu:
-    """The module Penstock, except that the sources of cases are on the GPU."""
+    """Stands for the module `penstock`; cases that are defined with it have their sources on the GPU."""
 
     on_gpu = True
 
@@ -27,7 +27,7 @@ class OnGpu:
 
 
 def run_on_gpu(case: Case) -> list[list[Batch]]:
-    """Run a case on the GPU; return the outputs of each iteration, each as its samples, layout and type."""
+    """Run a case on the GPU; return, for each iteration, the outputs, each as a tuple of samples, layout and type."""
     settings = {
         "batch_size": BATCH_SIZE,
         "num_threads": 2,
@@ -52,7 +52,7 @@ def _recorded(family: str) -> dict[str, Any]:
 
 
 def check_on_gpu(family: str, case: Case) -> None:
-    """Raise AssertionError unless a case has the outcome that was recorded from DALI on the CPU."""
+    """Fail unless a case has, on the GPU, the outcome that was recorded from DALI on the CPU."""
     expected = _recorded(family)[case.name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

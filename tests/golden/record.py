@@ -15,7 +15,7 @@ from families import families
 
 
 def main(wanted: list[str]) -> None:
-    """Record these families; empty: all."""
+    """Record the families of these names, or all families if ``wanted`` is empty."""
     warnings.simplefilter("ignore")
     for family in families():
         if wanted and family.name not in wanted:

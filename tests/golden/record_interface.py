@@ -15,7 +15,7 @@ PATH = Path(__file__).parents[2] / "backend" / "penstock" / "compat" / "dali_int
 
 
 def interface() -> dict[str, dict[str, list[str]]]:
-    """Return the public operators by the names of their schemas, each with its devices and its arguments."""
+    """Return the devices and argument names of each public operator, by the name of its schema."""
     by_device = {"cpu": ops.cpu_ops(), "gpu": ops.gpu_ops(), "mixed": ops.mixed_ops()}
     operators = {}
     for name in sorted(set().union(*by_device.values())):

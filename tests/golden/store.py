@@ -12,7 +12,10 @@ FOLDER = Path(__file__).parent / "recorded"
 
 
 def save(family: str, outcomes: dict[str, Any], version: str) -> Path:
-    """Write the outcomes of a family: batches, or the names of the error types."""
+    """Write the outcomes of a family's cases, recorded with this version of DALI, and return the file's path.
+
+    An outcome is the outputs of each iteration, or a dictionary that describes an error.
+    """
     arrays: dict[str, np.ndarray] = {}
     index: dict[str, Any] = {"dali_version": version, "cases": {}}
     for name, outcome in outcomes.items():
@@ -37,7 +40,7 @@ def save(family: str, outcomes: dict[str, Any], version: str) -> Path:
 
 
 def load(family: str) -> dict[str, Any]:
-    """Return the recorded outcomes of a family, by case."""
+    """Return the recorded outcomes of a family's cases, by the cases' names."""
     with np.load(FOLDER / f"{family}.npz") as archive:
         arrays = dict(archive)
     index = json.loads(arrays.pop("index").tobytes())

@@ -21,7 +21,7 @@ RECORDED = json.loads(gzip.decompress((Path(__file__).parent / "recorded" / "int
     "interface"
 ]
 
-# DALI's internals, which its modules do not hide, and which Penstock does not have.
+# Internals of DALI that have public names, and that Penstock lacks.
 MACHINERY = {
     "auto_aug.core.decorator.Augmentation",
     "auto_aug.core.decorator.augmentation",
@@ -45,7 +45,7 @@ def own() -> Iterator[dict[str, Any]]:
 
 
 def differences(path: str, theirs: Any, ours: Any) -> list[str]:
-    """Return the names that Penstock lacks or defines differently from DALI; additions do not count."""
+    """Return the paths of what Penstock lacks or defines differently from DALI; what it adds does not count."""
     if theirs is None:  # Python could not determine them
         return []
     if ours is None:

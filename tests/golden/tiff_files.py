@@ -19,15 +19,15 @@ _CODES = {_SHORT: "H", _LONG: "I"}
 def tiff(
     pixels: np.ndarray, bits: int, *, planar: bool = False, kind: int = UNSIGNED, order: str = "<", extra: int = 0
 ) -> bytes:
-    """Return an uncompressed TIFF of one strip (or one for each plane).
+    """Return an uncompressed TIFF, with all pixels in one strip or, if ``planar``, with one strip per channel.
 
     Args:
-        pixels: an array of shape (H, W, C); the first three of three or more channels are colours, else the first is grey.
-        bits: the bits of a value.
-        planar: whether the channels are stored one after the other.
-        kind: the kind of the values.
+        pixels: an array of shape (H, W, C). If C is 3 or 4, the first three channels are colours; otherwise, the first one is grey.
+        bits: the number of bits per value.
+        planar: whether the file contains the channels one after the other.
+        kind: the kind of the values, `UNSIGNED` or `REAL`.
         order: the byte order, ``"<"`` or ``">"``.
-        extra: the meaning of further channels; 0: unspecified, 2: alpha.
+        extra: the meaning of the other channels: 0 for unspecified, 2 for alpha.
     """
     height, width, channels = pixels.shape
     planes = np.moveaxis(pixels, 2, 0) if planar else pixels.reshape(1, height, width * channels)
@@ -53,7 +53,7 @@ def tiff(
 
 
 def _packed(rows: np.ndarray, bits: int, kind: int, order: str) -> bytes:
-    """Return packed values; each row begins at a whole byte."""
+    """Return the rows' values as bytes, without gaps between values; each row begins at a whole byte."""
     if bits % 8 == 0:
         return np.ascontiguousarray(rows).astype(f"{order}{'f' if kind == REAL else 'u'}{bits // 8}").tobytes()
     single = rows[..., np.newaxis] >> np.arange(bits - 1, -1, -1) & 1
@@ -73,7 +73,7 @@ def _directory(tags: list[tuple[int, int, list[int]]], start: int, order: str) -
 
 
 def unusual_tiffs() -> dict[str, bytes]:
-    """Return files by name; names state bits, channels, and other unusual properties."""
+    """Return the files' contents by name; names state bits, channels, and other unusual properties."""
     generator = np.random.default_rng(0)
 
     def pixels(bits: int, channels: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Arguments and operands: promotion, clamping, axes, per-frame values, rejected ones."""
+"""Arguments and operands: promotion of types, clamped constants, axes, values per frame, and rejected values."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ PLAIN = feed(images([(5, 4, 3)] * 3))
 
 
 def numbers(*shape: int, dtype: Any = np.float32) -> Any:
-    """Return the same numbers for each sample."""
+    """Return a source whose samples are all the numbers 0, 1, 2, etc. in this shape."""
     return feed([np.arange(np.prod(shape)).reshape(shape).astype(dtype)] * 3)
 
 
-# NumPy's numbers keep their type in expressions; nodes of constants are clamped.
+# In expressions, NumPy's numbers and arrays keep their type; a `Constant` is clamped to its type.
 for name, value in {
     "int64": np.int64(3),
     "uint8": np.uint8(3),
@@ -63,7 +63,7 @@ for shape in (SIX, SEVEN):
     )
 FAMILY.add("layout of lower rank", lambda m: PLAIN(m) + feed([np.ones(3, np.float32)] * 3, "C")(m))
 
-# The first input's layout applies to the joined data.
+# Joined data have the layout of the first input.
 HW, WH, NONE = (feed([np.ones((2, 2), np.uint8)] * 3, layout) for layout in ("HW", "WH", None))
 for name, one, other in [("HW and WH", HW, WH), ("none and WH", NONE, WH)]:
     FAMILY.add(f"cat of {name}", lambda m, a=one, b=other: m.fn.cat(a(m), b(m)))
@@ -75,7 +75,8 @@ for axes, names in [([0, -1], ""), ([2, 0, 2], "AB"), ([0, 2], "AB"), ([4], "")]
         f"expand_dims({axes}, {names!r})", lambda m, a=axes, n=names: m.fn.expand_dims(HW(m), axes=a, new_axis_names=n)
     )
 
-# A single value of a slice applies to all axes; anchor and shape as inputs must be complete and of the same type.
+# An argument of `slice` with a single value applies to all axes; anchor and shape that are inputs need a value for each axis,
+# and must have the same type.
 for arguments in [
     {"start": [1], "axes": [0, 1]},
     {"start": [0, 1], "end": [2], "axes": [0, 1]},
@@ -100,7 +101,7 @@ for anchor, extent in [
         exact=True,
     )
 
-# Frames count as depth; a size that is not positive means the whole extent.
+# `crop` treats frames as depth; a size that is not positive means the whole extent.
 FRAMES = feed(images([(5, 6, 7, 2)] * 3), "FHWC")
 VOLUMES = feed(images([(5, 6, 7, 2)] * 3), "DHWC")
 FAMILY.each("crop", {"frames": FRAMES, "volumes": VOLUMES}, [{"crop": [2, 3, 3]}, {"crop": [2, 3]}, {"crop": [2]}])
@@ -127,7 +128,7 @@ for layout in ("DHCW", "HFWC", "CWF", "FCCHW"):
     FAMILY.each("gaussian_blur", {layout: data}, [{"sigma": 1.0}])
 FAMILY.each("gaussian_blur", {"scalars": feed([np.ones(4, np.float32)] * 3, "F")}, [{"sigma": 1.0}])
 
-# The axes of normalize follow from the mean's shape.
+# Without `axes`, `normalize` derives its axes from the mean's shape.
 for shape in [(5, 1, 1), (1, 4, 1), (1, 1, 1), (1,), (), (4,)]:
     for arguments in ({}, {"axes": [1, 2]}):
         FAMILY.add(
@@ -144,7 +145,7 @@ FAMILY.each(
         {"mean": np.float32([3]), "axes": [0]},
     ],
 )
-# Axes are checked before the mean's type.
+# DALI checks the axes before it checks the mean's type.
 for axes in ([5], [0, 0], [0]):
     FAMILY.add(
         f"deviation along {axes} from a mean of integers",

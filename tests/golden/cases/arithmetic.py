@@ -71,7 +71,7 @@ for left, right in PAIRS:
     first, second = feed(values(left)), feed(values(right, second=True))
     for symbol, function in BINARY.items():
         if symbol in ("**", "<<", ">>") and "64" in left + right and "u" in left + right:
-            # C leaves these undefined for the extreme values used here.
+            # For the extreme values used here, results of these operations are undefined in C++.
             continue
         FAMILY.add(f"{left} {symbol} {right}", lambda m, f=function, a=first, b=second: f(a(m), b(m)))
 for left, right in [(a, b) for a in ("uint8", "int32", "float32", "float64") for b in ("int8", "float32", "bool")]:
@@ -114,7 +114,7 @@ FAMILY.add("no broadcast", lambda m: GRID(m) * INT(m))
 HW, W = feed([np.zeros((2, 3), np.int32)] * 3, "HW"), feed([np.zeros(3, np.int32)] * 3, "W")
 FAMILY.add("layout suffix", lambda m: HW(m) + W(m))
 FAMILY.add("layouts that differ", lambda m: HW(m) + feed([np.zeros(3, np.int32)] * 3, "C")(m))
-# As in DALI, a negative integer is less than every real number and NaN, and shifts use the lowest bits of their count.
+# In DALI, a negative integer is less than every real number and NaN, and shifts use only the lowest bits of their count.
 REALS = [-100.0, -3.0, -2.0, -1.5, -1.0, -0.5, 0.0, 1.0, float("nan"), float("inf"), float("-inf")]
 for kind in ("int8", "int32", "int64", "uint8"):
     integers = np.arange(-3, 3).astype(kind)

@@ -234,7 +234,7 @@ DECODERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-# Exact, as sums are added in DALI's order; spectra, which are added in another order, never are.
+# These results equal DALI's exactly, as sums are added in the same order. Spectra do not, as their order differs.
 EXACT = ("mel row", "mel without layout", "mel volume", "mel channels", "mfcc volume")
 for name, define in DEFINITIONS.items():
     exact = name in EXACT or name.endswith(("of constants", "of one frame"))
@@ -255,7 +255,7 @@ def _resampled(scale: float, quality: float) -> Callable[[Any], Any]:
 
 
 def _in_range(dali: Any, node: Any, dtype: str) -> Any:
-    """Return the upper halves of 32-bit integers, as float32 cannot represent all of their values."""
+    """Return results, those of 32 bits divided by 65536, as they are computed in float32, which has fewer exact bits."""
     return node // 65536 if dtype.endswith("32") else node
 
 
@@ -295,5 +295,5 @@ for dtype in ("INT16", "INT32", "FLOAT"):
 for coding in ("WAV PCM_U8", "WAV PCM_24", "WAV FLOAT", "WAV ULAW", "FLAC PCM_16", "AIFF PCM_16"):
     for dtype in ("INT16", "FLOAT"):
         FAMILY.add(f"decoding {coding} to {dtype}", _decoded(coding, dtype, {}), options=ONE, gpu=False)
-# Vorbis decodes differently in the last bits with each version of its library.
+# The last bits of decoded Vorbis depend on the version of the library.
 FAMILY.add("decoding OGG VORBIS", _decoded("OGG VORBIS", "FLOAT", {}), tolerance=1e-4, options=ONE, gpu=False)

@@ -24,7 +24,7 @@ def alone(name: str, bin: Any, bins: int = 11, **settings: Any) -> Define:
         keywords = {"shape": data.shape()} if name in ("translate_x", "translate_y") else {}
         given = bin(module) if callable(bin) else bin
         with warnings.catch_warnings():
-            # The augmentation warns that it draws the signs itself.
+            # Without signed magnitudes, augmentations warn that they draw the signs themselves.
             warnings.simplefilter("ignore", UserWarning)
             return augmentation(data, magnitude_bin=given, num_magnitude_bins=bins, **keywords)
 
@@ -42,7 +42,7 @@ def drawn_signed(module: Any) -> Any:
 def policy(name: str, function: str, *arguments: Any, shape: bool = False, **keywords: Any) -> Define:
     def define(module: Any) -> Any:
         data = SOURCE(module)
-        # Interpolation may be off by one, which later augmentations, such as equalization, would multiply.
+        # With linear interpolation, values may differ by 1, which later augmentations such as equalization would multiply.
         given = dict(keywords, interp_type=module.types.INTERP_NN)
         if shape:
             given["shape"] = data.shape()

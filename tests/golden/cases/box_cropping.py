@@ -1,4 +1,4 @@
-"""random_bbox_crop: the same random windows as DALI's, and the same boxes remain."""
+"""random_bbox_crop: random windows, and the boxes that remain in them."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ def _ramp(height: int, width: int) -> np.ndarray:
     return np.stack([values // 256, values % 256, values % 7], axis=-1).astype(np.uint8)
 
 
-# No window contains these boxes, so that there is no crop: with one, DALI reads beyond the shapes of anything but
-# images.
+# No window contains these boxes, so that images are not cropped: to crop data that are not images (H, W, C), DALI would read
+# beyond the end of their shapes.
 NEVER = feed([np.float32([[20.0, 30.0, 21.0, 31.0]])] * 3)
 for layout, shape in {"HW": (6, 8), "FHWC": (2, 6, 8, 3)}.items():
     FAMILY.add(

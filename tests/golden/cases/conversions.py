@@ -1,4 +1,4 @@
-"""Argument conversion: lists for scalars, text, arrays, tensors of other shapes, values for some samples only."""
+"""Conversion of arguments: lists for scalars, text, arrays, tensors of other shapes, values for some samples only."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CORNERS = {
 
 
 def per_sample(*samples: Any, dtype: Any = np.float32) -> Any:
-    """Return a tensor of one value for each sample."""
+    """Return a source whose samples are these values, as arrays."""
     return feed([np.array(sample, dtype) for sample in samples])
 
 
@@ -65,7 +65,7 @@ for name in ("range", "values", "shape"):
                 lambda m, n=name, v=value: m.fn.random.uniform(**{n: resolved(m, v)}, seed=3),
                 exact=True,
             )
-# Errors of arguments are reported before the number of inputs is checked, in the order in which arguments are written.
+# DALI checks arguments before the number of inputs, in the order in which the arguments are written.
 FAMILY.add("unknown argument, no input", lambda m: m.fn.flip(nonsense=1))
 FAMILY.add("a list for a number, no input", lambda m: m.fn.flip(horizontal=[1]))
 FAMILY.add("wrong, then unknown", lambda m: m.fn.flip(PIXELS(m), horizontal=[1], nonsense=1))
@@ -73,7 +73,7 @@ FAMILY.add("unknown, then wrong", lambda m: m.fn.flip(PIXELS(m), nonsense=1, hor
 FAMILY.add("a list for a number, wrong device", lambda m: m.fn.flip(PIXELS(m), horizontal=[1], device="CPU"))
 for device in ("CPU", None, 1):
     FAMILY.add(f"ops with device {device}", lambda m, d=device: m.ops.Flip(device=d)(PIXELS(m)))
-# Lists from the graph are vectors; for some arguments, they must have the same length in all samples.
+# A list argument may be computed by a node, whose samples are vectors; for some arguments, all samples must have the same length.
 PAIR = ([1, 2], [1, 2], [1, 2])
 SHAPES = {
     "vectors": PAIR,
@@ -121,19 +121,19 @@ MATRIX = np.float32([1, 0, 1, 0, 1, 0])
 for shape in ((6,), (2, 3), (1, 6), (1, 2, 3)):
     given = MATRIX.reshape(shape)
     FAMILY.add(f"warp by an array of {shape}", lambda m, g=given: m.fn.warp_affine(PIXELS(m), matrix=g))
-# Sizes from the graph are truncated, those in lists are rounded.
+# Sizes that a node computes are truncated to integers; sizes in lists are rounded.
 for size in ([3.4, 3.6], [3.5, 2.5], np.float32([3.4, 3.6]), np.float32([3.5, 2.5])):
     FAMILY.each("rotate", {"pixels": PIXELS}, [{"angle": 30.0, "size": size}])
     FAMILY.each("warp_affine", {"pixels": PIXELS}, [{"matrix": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0], "size": size}])
 for size in ([29.4, 19.4], [29.6, 19.6], [30.0, 19.0], np.float32([29.6, 19.6])):
     boxes = feed([np.float32([[0.1, 0.2, 0.3, 0.4]])] * 3)
     FAMILY.each("bbox_rotate", {"boxes": boxes}, [{"angle": 30.0, "input_shape": [28, 11], "size": size}])
-# From the graph, sizes may be of other types.
+# Sizes that a node computes may have other types than float32.
 for dtype in ("uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"):
     wanted = feed([np.array([30, 19], dtype)] * 3)
     FAMILY.each("rotate", {dtype: PIXELS}, [{"angle": 30.0, "size": wanted}])
     FAMILY.each("bbox_rotate", {dtype: boxes}, [{"angle": 30.0, "input_shape": [28, 11], "size": wanted}])
-# A single value from the graph applies to all axes if it is a scalar.
+# A single value that a node computes applies to all axes if it is a scalar, but not if it is a vector of one element.
 for text, few in {"vector": [0.5], "scalar": 0.5, "two": [0.5, 0.5]}.items():
     half = per_sample(few, few, few)
     for name in ("scales", "alignment", "roi_start"):
@@ -156,7 +156,7 @@ FAMILY.each(
     {"pixels": PIXELS},
     [{"shape": []}, {"axes": [0], "shape": []}, {"axes": [0], "shape": np.zeros(0, np.int32)}],
 )
-# Images without frames take values per frame, too, if there is one.
+# Images without frames take an argument per frame, too, if it has one value.
 for count in (1, 2):
     frames = feed([np.full(count, 1.5, np.float32)] * 3)
     for operator, name in (("brightness", "brightness"), ("gaussian_blur", "sigma"), ("rotate", "angle")):
@@ -239,7 +239,7 @@ FAMILY.each(
     {"mosaic": MOSAIC},
     [{"blue_position": value} for value in (1, [1], per_sample([1], [1], [0], dtype=np.int32))],
 )
-# Reductions over no dimensions.
+# Variance and standard deviation over no dimensions.
 MEANS = feed(images([(4, 6)] * 3, np.float32, seed=1))
 for given in ({"axes": []}, {"axis_names": ""}, {"axes": [], "ddof": 1}):
     for operator in ("variance", "std_dev"):
@@ -255,7 +255,7 @@ FAMILY.each("expand_dims", {"plain": PLAIN}, [{"axes": [0], "new_axis_names": ""
 FAMILY.each("expand_dims", {"pixels": PIXELS}, [{"axes": [0], "new_axis_names": ""}])
 FAMILY.each("reductions.max", {"doubles": feed([np.ones(3)] * 3)}, [{"axes": [1]}, {"axes": [0]}])
 FAMILY.each("erase", {"pixels": PIXELS}, [{"axis_names": "H", "axes": [1], "anchor": [1.0], "shape": [2.0]}])
-# Relative shapes: halves are rounded up, and the data keep their type.
+# Extents computed from relative shapes are rounded, halves upwards.
 ROWS = feed(images([(5, 12)] * 3))
 for given in ([0.5, -1], [0.1, -1], [0.4, 2.5], [1.0, -1], [-1, 0.5], [1.0, 0.5], [1.0, 1.0]):
     FAMILY.each("reshape", {"rows": ROWS}, [{"rel_shape": given}])
@@ -269,7 +269,7 @@ for shape in (np.float32([-1]), np.int64([-1]), np.bool_([True]), np.int32(60)):
             f"{operator} to {shape!r}",
             lambda m, o=operator, s=shape: getattr(m.fn, o)(ROWS(m), feed([s] * 3)(m)),
         )
-# Fill values are truncated, and wrap around.
+# Fill values are truncated to integers, and wrap around if the type cannot represent them.
 for kind in ("uint8", "int8", "int16", "int32", "float32"):
     typed = feed([image.astype(kind) for image in images([(2, 2, 3)] * 3)], "HWC")
     for fill in (2.5, -0.5, -5.0, 300.0, 70000.0):

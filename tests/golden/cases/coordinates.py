@@ -12,7 +12,7 @@ RNG = np.random.default_rng(5)
 
 
 def numbers(*shape: int, dtype: Any = np.float32) -> Define:
-    """Return three samples of numbers from -1 to 1."""
+    """Return a source of three samples of numbers from -1 to 1."""
     return feed([RNG.uniform(-1, 1, shape).astype(dtype) for _ in range(3)])
 
 
@@ -265,7 +265,7 @@ FAMILY.add(
 FAMILY.add("bbox_rotate with float labels", labelled(numbers(9)))
 FAMILY.add("bbox_rotate with few labels", labelled(feed([np.arange(4, dtype=np.int32)] * 3)))
 
-# Points, lines along either axis, and boxes that are only partly in the image; each alone, and all together.
+# Boxes that are points or lines along either axis, or that are only partly in the image. Each is tested alone, and all together.
 DEGENERATE = np.array(
     [
         [0, 0, 0, 0],

@@ -33,6 +33,6 @@ for kind in ("NN", "LINEAR", "CUBIC"):
 MASK = feed([np.int32(flag) for flag in (1, 0, 1)])
 for operator in ("sphere", "water"):
     FAMILY.each(operator, {"pixels": INPUTS["pixels"]}, [{}, {"mask": 0}, {"mask": MASK}])
-# Wide enough for a wave of the default frequency to pass zero.
+# Images that are so wide or high that a wave of the default frequency changes its sign within them.
 WIDE = feed(images([(12, 140, 3), (140, 9, 3), (40, 50, 1)]), "HWC")
 FAMILY.each("water", {"wide": WIDE}, [{"interp_type": f"types.INTERP_{kind}"} for kind in ("NN", "LINEAR")])

@@ -14,7 +14,7 @@ EMPTY = ((0, 4), (4, 0), (0, 0))
 
 
 def beside_unfed(module: Any, cycle: object) -> Any:
-    """Return a constant; also define a source on which nothing depends."""
+    """Return a constant; also define a source that is never fed, as no output depends on it."""
     module.fn.external_source(name="unfed", cycle=cycle)
     return module.types.Constant(1)
 
@@ -70,7 +70,7 @@ BATCHES = [[np.float32([number])] * 3 for number in range(2)]
 for cycle in (0, 1, 2, 0.0, None, False, True, "no", "quiet", "raise", "x", []):
     FAMILY.add(f"external_source(batches, cycle={cycle!r})", lambda m, c=cycle: m.fn.external_source(BATCHES, cycle=c))
     FAMILY.add(f"external_source(cycle={cycle!r})", lambda m, c=cycle: beside_unfed(m, c))
-# Values at the edges of types.
+# The extreme values of types.
 NUMBERS = {
     "halves": np.float16([0, -0.5, 65504, np.inf, -np.inf, 1e-7]),
     "floats": np.float32([0, -0.5, 3e38, 2147483904, -2.5, 1e-40]),

@@ -15,7 +15,7 @@ GREY = [image[..., 0].copy() for image in images(SHAPES)]
 
 
 def of(layout: str | None, *shape: int, dtype: Any = np.uint8) -> Define:
-    """Return a source of three images of about this shape, with a layout."""
+    """Return a source of three images of this shape and layout."""
     return feed(images([shape] * 3, dtype, seed=3), layout)
 
 
@@ -72,7 +72,7 @@ FAMILY.each("laplacian", PIXELS, [{"dtype": "types.INT16"}])
 HALVES = {"float16": TYPED.pop("float16")}
 FAMILY.each("laplacian", {**HALVES, **TYPED, **LAID_OUT}, [{}])
 FAMILY.each("laplacian", {**TYPED, **LAID_OUT}, [{"dtype": "types.FLOAT", "normalized_kernel": True}])
-# On the CPU, DALI multiplies in half precision.
+# On the CPU, DALI multiplies float16 in half precision.
 FAMILY.each("laplacian", HALVES, [{"dtype": "types.FLOAT", "normalized_kernel": True}], tolerance=1e-3)
 FAMILY.each("laplacian", {"frames, sizes": LAID_OUT["FHWC"]}, [{"window_size": per_frame(integers([3, 5, 7]))}])
 FAMILY.each("laplacian", {"frames, scales": LAID_OUT["FHWC"]}, [{"scale": per_frame(floats([1, 2, 0.5]))}])
@@ -218,8 +218,8 @@ WARPS: list[dict[str, Any]] = [
     {"pixel_origin": "center", "inverse_map": False},
 ]
 FAMILY.each("experimental.warp_perspective", LIKE, [{"matrix": MATRIX, **given} for given in WARPS])
-# Many centres fall on an edge between two pixels, so single precision decides; the last pixels of a row are computed in
-# another order. GPUs use yet another order.
+# Many positions are on the edge between two pixels, so that rounding in single precision decides which of them is nearest. DALI
+# computes the last pixels of a row in another order than the others, and GPUs compute in yet another order.
 DECIMALS = [1.4, -0.2, 0.9, 0.3, 0.7, -2.1, 0.001, -0.002, 1.0]
 FAMILY.each(
     "experimental.warp_perspective",

@@ -105,7 +105,7 @@ for text, value in VALUES.items():
     ):
         FAMILY.add(f"full {text} {given}", lambda m, v=value, g=given: m.fn.full(v, **g), exact=True, gpu=False)
     if np.ndim(value) < 2:
-        # DALI's results for larger values follow no rule.
+        # DALI's results for values of more dimensions follow no rule.
         FAMILY.add(f"full_like {text}", lambda m, v=value: m.fn.full_like(PIXELS(m), v), exact=True, gpu=False)
 FAMILY.add("full computed", lambda m: m.fn.full(FILLS(m), shape=[2, 2]), exact=True, gpu=False)
 FAMILY.add("full computed shape", lambda m: m.fn.full(SCALARS(m), shape=SHAPES(m)), exact=True, gpu=False)

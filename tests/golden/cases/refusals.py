@@ -36,7 +36,7 @@ for kind in TYPES:
         FAMILY.add(
             f"constant({kind}, {data})", lambda m, t=dali_name, d=data: m.fn.constant(dtype=getattr(m.types, t), **d)
         )
-    # To the left of a node, NumPy's numbers count as Python's, and DALI accepts no arrays.
+    # To the left of a node, a number of NumPy is treated as a Python number, and DALI refuses arrays.
     number, array = np.dtype(kind).type(1), np.ones(3, kind)
     FAMILY.add(f"{kind} number + node", lambda m, n=number: n + VECTOR(m))
     FAMILY.add(f"{kind} number < node", lambda m, n=number: n < VECTOR(m))
@@ -59,7 +59,7 @@ for number in (-1, 2, 6, 7, 100, 2.5, "x"):
     FAMILY.each("color_space_conversion", {"pixels": NAMED}, [{"image_type": number, "output_type": "types.GRAY"}])
 for number in (100, 2.5, "x"):
     FAMILY.each("cast", {"pixels": NAMED}, [{"dtype": number}])
-# From the graph, a single value for all dimensions of a box must be a scalar.
+# If a node computes a single value for all dimensions of a box, the value must be a scalar.
 for text, value in (
     ("scalar", np.int32(1)),
     ("nothing", np.zeros(0, np.int32)),
@@ -86,12 +86,12 @@ for area in ([0.5], 0.5, [0.3, 0.3], [0.5, 0.1], [0.1, 0.2, 0.3]):
     FAMILY.each("random_resized_crop", {"pixels": NAMED}, [{"size": [4, 4], "random_area": area, "seed": 7}])
 for ratio in ([0.0, 0.0], 1.0, [1.0, 1.0]):
     FAMILY.each("random_resized_crop", {"pixels": NAMED}, [{"size": [4, 4], "random_aspect_ratio": ratio, "seed": 7}])
-# With a mean for each element, DALI computes all deviations from the first mean.
+# If there is a mean for each element, DALI computes all deviations from the first mean.
 OWN = feed(images([(2, 3), (4,) * 2, (1, 3)], np.float32))
 MEANS = feed(images([(2, 3), (4,) * 2, (1, 3)], np.float32, seed=1))
 for given in ({}, {"epsilon": 0.5}, {"stddev": 2.0}, {"scale": 3.0, "shift": 1.0}, {"ddof": 1}):
     FAMILY.add(f"normalize of means {given}", lambda m, g=given: m.fn.normalize(OWN(m), mean=MEANS(m), **g))
-# Fill values of bytes wrap around in some operators, and saturate in others.
+# Fill values that do not fit into bytes wrap around in some operators, and saturate in others.
 for fill in (0.7, 2.5, -1.0, 300.0):
     FAMILY.each("pad", {"pixels": NAMED}, [{"axes": [0], "shape": [6], "fill_value": fill}], exact=True)
     FAMILY.each("water", {"pixels": NAMED}, [{"ampl_x": 50.0, "ampl_y": 50.0, "fill_value": fill}], exact=True)
@@ -107,7 +107,7 @@ for size in (1, 2, 3):
     FAMILY.each("power_spectrum", {"signal": SIGNAL}, [{"nfft": size}])
 for layout in ("H", "HWC", ""):
     FAMILY.each("reinterpret", {"pixels": NAMED}, [{"layout": layout}])
-# A vector from the graph must be complete.
+# A vector that a node computes must have an element for each dimension.
 for values in ([1.0], [1.0, 2.0]):
     center = feed([np.float32(values)] * 3)
     FAMILY.add(f"rotation about {values}", lambda m, c=center: m.fn.transforms.rotation(angle=30.0, center=c(m)))
@@ -130,7 +130,7 @@ FAMILY.each("equalize", {"empty": EMPTY}, [{}])
 FAMILY.each("jpeg_compression_distortion", {"empty": EMPTY}, [{"quality": 50}])
 FAMILY.each("color_space_conversion", {"empty": EMPTY}, [{"image_type": "types.RGB", "output_type": "types.BGR"}])
 FAMILY.each("random_resized_crop", {"empty": EMPTY}, [{"size": [3, 3]}])
-# A dimension that is named twice.
+# Arguments that name a dimension twice.
 for given in ({"axes": [0, 0]}, {"axes": [0, 1, 0]}, {"axis_names": "WHW"}):
     corners = {"anchor": [0.0, 1.0, 3.0][: len(next(iter(given.values())))]}
     shape = {"shape": [2.0, 2.0, 1.0][: len(corners["anchor"])]}
@@ -158,10 +158,10 @@ for kind in ("float32", "int64", "int32"):
 for given in ({"shape": [15]}, {"shape": [-1]}, {"shape": [5, 3]}, {"rel_shape": [1.0, -1.0]}, {}, {"shape": [16]}):
     FAMILY.each("reinterpret", {"pixels": NAMED}, [{"dtype": "types.INT32", **given}], exact=True)
 FAMILY.each("normalize", {"pixels": NAMED}, [{"stddev": 0.0, "mean": 3.0}, {"stddev": 0.0, "dtype": "types.UINT8"}])
-# A single constant applies to all axes, a single value from the graph does not.
+# A constant list of one value applies to all axes; a vector of one value that a node computes does not.
 for start, end in (([1], [2]), ([1.0], [3, 4]), ([0, 1], [3]), (feed([np.float32([1])] * 3), [3, 4])):
     FAMILY.each("resize", {"pixels": NAMED}, [{"size": [2, 2], "roi_start": start, "roi_end": end}])
-# Sequences without frames: some operators refuse them, others return empty sequences with the frames' extents.
+# Sequences without frames: some operators refuse them, others return sequences without frames that keep their height and width.
 NO_FRAMES = {"no frames": feed([np.zeros((0, 5, 4, 3), np.uint8), *images([(2, 5, 4, 3)] * 2)], "FHWC")}
 for name, given in (
     *(
@@ -199,8 +199,7 @@ for angle in (np.nan, np.inf):
 FAMILY.each(
     "noise.shot", {"signed": feed([np.float32([-5, -1, 0, 3, 200])] * 3)}, [{"factor": 0.0, "seed": 3}], exact=True
 )
-# Values from the graph that have wrong numbers of dimensions, or belong to frames that the operator or the argument does not
-# have.
+# Computed values with a wrong number of dimensions, and values per frame for operators or arguments that do not support them.
 IN_FRAMES = feed([np.stack([image, image]) for image in PIXELS], "FHWC")
 for name, given, argument, value in (
     ("bb_flip", {}, "horizontal", np.int32([1])),

@@ -33,7 +33,7 @@ FAMILY.each("resize_crop_mirror", {"pixels": PIXELS}, CROPS)
 FAMILY.each("resize_crop_mirror", {"planes": PLANES, "frames": FRAMES}, [CROPS[0], CROPS[1], CROPS[3], CROPS[4]])
 VOLUME_CROPS = [{"size": [3, 8, 5], "crop": [2, 5, 4], "mirror": m} for m in (0, 1, 6)]
 FAMILY.each("resize_crop_mirror", {"volumes": VOLUMES}, VOLUME_CROPS)
-# Dimensions before the height shift the bits of `mirror`, which wrap around.
+# Each dimension before the height shifts the bits of `mirror` by one; bits that are shifted out wrap around.
 MIRRORS = [{"size": [6, 8], "crop": [5, 6], "mirror": m} for m in (2, -2)]
 FAMILY.each("resize_crop_mirror", {"planes": PLANES, "frames": FRAMES, "planes of frames": PLANES_OF_FRAMES}, MIRRORS)
 FAMILY.each("fast_resize_crop_mirror", {"pixels": PIXELS}, CROPS[:3])
@@ -50,7 +50,7 @@ FAMILY.each(
     iterations=2,
 )
 FAMILY.each("random_resized_crop", {"planes": PLANES, "frames": FRAMES}, [{"size": [5, 6], "seed": 8}], iterations=2)
-# A reversed region mirrors an axis, but not one whose extent is derived from the others.
+# A region whose end is before its start mirrors the axis, unless the axis's output extent is derived from the other axes.
 REVERSED = {"roi_start": [0.9, 0.8], "roi_end": [0.1, 0.2], "roi_relative": True}
 FAMILY.each(
     "resize",

@@ -24,8 +24,8 @@ SIZES = [
     {"size": [6, 6], "roi_start": [0.9, 0.1], "roi_end": [0.1, 0.8], "roi_relative": True},
     {"resize_x": 10.5, "subpixel_scale": False},
 ]
-# The centre of an output pixel lies exactly on the edge between two input pixels, so rounding in single precision decides which is
-# nearest. On a GPU, regions are added in another order.
+# With this size, centres of output pixels are exactly on edges between two input pixels, so that rounding in single precision decides
+# which of them is nearest. GPUs add the region's start in another order.
 TIE = SIZES[-2]
 for kind in FILTERS:
     sizes = [size for size in SIZES if size is not TIE]
@@ -74,7 +74,7 @@ FAMILY.each(
     {"pixels": PIXELS},
     [{"size": [0, 0], "max_size": 3, "mode": mode} for mode in ("default", "stretch", "not_larger", "not_smaller")],
 )
-# Values that end in .5 are frequent if extents grow by whole factors; how they are rounded depends on their position.
+# If extents grow by whole factors, many interpolated values end in .5; DALI rounds them up or down, depending on their position.
 LARGER = images([(40, 30, 3), (33, 17, 1), (20, 41, 4)])
 SIGNED = [image.astype(np.int16) - 128 for image in LARGER]
 FAMILY.each(

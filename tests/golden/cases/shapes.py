@@ -25,7 +25,7 @@ SPECIAL = {
     )
 }
 FAMILY.each("cast", {**INPUTS, **SPECIAL}, [{"dtype": f"types.{name}"} for name in DALI_TYPES], exact=True)
-# Halfway between two halves; GPUs round to the even one.
+# Values halfway between two numbers of float16; GPUs round to the even one, unlike DALI on the CPU.
 TIES = {
     kind: feed([(np.array([2049, 2051, -2049, 4098]) * scale).astype(kind).reshape(2, 2, 1)] * 3, "HWC")
     for kind, scale in (("int32", 1), ("uint16", 1), ("float32", 2.0**-11), ("float64", 2.0**-30))

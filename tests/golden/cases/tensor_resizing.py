@@ -103,7 +103,7 @@ for shape, given in (
     FAMILY.each("tensor_resize", {str(shape): source}, [given])
 for kind in ("int8", "int16", "uint16", "int32", "float16", "float64"):
     FAMILY.each("tensor_resize", {kind: feed(images(SHAPES, np.dtype(kind)))}, [{"sizes": [3, 4, 5]}])
-# Dimensions that are not named keep their size, but a mode applies to them, too.
+# Dimensions that `axes` does not name keep their size, but `mode` takes them into account, too.
 FOUR = feed(images([(4, 5, 6, 2), (3, 6, 4, 2), (5, 4, 4, 2)], np.float32))
 FAMILY.each(
     "tensor_resize",
@@ -120,7 +120,7 @@ FAMILY.each(
         )
     ],
 )
-# A dimension whose size rounds back to the input's is not resampled, unless it is grouped with one that changes.
+# A dimension whose scaled size is rounded to the input's size is not resampled, unless it is grouped with a dimension that changes.
 FAMILY.each(
     "tensor_resize",
     {"floats": FLOATS, "four": FOUR},

@@ -46,12 +46,12 @@ FAMILY.each(
     {"pixels": PIXELS},
     [{"crop": [12, 12], "out_of_bounds_policy": "pad", "fill_values": f} for f in ([7], [1, 2, 3])],
 )
-# Values that do not fit into 32 bits stand for the whole extent.
+# Sizes that do not fit into 32 bits stand for the whole extent.
 for text in ("inf", "-inf", "nan", "3e9", "2.9"):
     width = feed([np.float32(text)] * 3)
     for name in ("crop", "crop_mirror_normalize"):
         FAMILY.each(name, {f"pixels {text} wide": PIXELS}, [{"crop_h": 3, "crop_w": width}])
-# Halfway between two halves; GPUs round to the even one.
+# Values halfway between two numbers of float16; GPUs round to the even one, unlike DALI on the CPU.
 TIES = {"ties": feed([np.array([2049, 2051, -2049, 4098], np.float32).reshape(1, 4, 1) * 2.0**-11] * 3, "HWC")}
 FAMILY.each("crop", TIES, [{"crop": [1, 3], "dtype": "types.FLOAT16"}], exact=True, gpu=False)
 FAMILY.each("crop_mirror_normalize", TIES, [{"dtype": "types.FLOAT16"}], exact=True, gpu=False)
@@ -73,8 +73,8 @@ FAMILY.each(
         )
     ],
 )
-# Added channels have fill values with the policy "pad" alone; missing ones are 0. (Beside one mean for all channels, DALI
-# reads beyond its end.)
+# Only with the policy "pad", added channels have fill values, and 0 where fill values are missing. (There is no case with one mean
+# for all channels, as DALI then reads beyond the end of the mean.)
 FAMILY.each(
     "crop_mirror_normalize",
     {"pixels": PIXELS},
@@ -158,7 +158,7 @@ FAMILY.each(
         {"align": [4]},
     ],
 )
-# Positions that are whole numbers, or end in .5, in single precision but not in double.
+# Positions that are whole numbers or end in .5 if they are computed in single precision, but not in double precision.
 TALL = feed([np.arange(90 * 80, dtype=np.int32).reshape(90, 80, 1)] * 3, "HWC")
 PLACES = [feed([np.float32(place) for place in places]) for places in ([0.7, 0.9, 0.35], [0.65, 0.95, 0.1])]
 for rounding in ("round", "truncate"):
@@ -172,7 +172,7 @@ STARTS = feed([np.int32(start) for start in ([3, 7], [11, 2], [0, 20])])
 FAMILY.each("slice", {"tall": TALL}, [{"start": STARTS, "rel_shape": PARTS, "axes": [0, 1]}], exact=True)
 FAMILY.each("slice", {"tall": TALL}, [{"rel_start": ANCHORS, "shape": STARTS, "axes": [0, 1]}], exact=True)
 FAMILY.each("slice", {"tall": TALL}, [{"rel_start": ANCHORS, "rel_end": PARTS, "axes": [0, 1]}], exact=True)
-# Policies that continue an image beyond its border, even far beyond, and their aliases.
+# Policies, and their aliases, that continue an image beyond its borders, for windows near the image and far from it.
 POLICIES = ("clamp", "edge", "reflect", "reflect_1001", "reflect_101", "wrap", "constant", "CONST")
 CONTINUED = [{"crop": [25, 40], "out_of_bounds_policy": policy} for policy in POLICIES]
 FAMILY.each("crop", {"pixels": PIXELS}, CONTINUED, exact=True)
@@ -188,7 +188,7 @@ FAMILY.each(
     ],
     exact=True,
 )
-# A single element has no neighbours that could be mirrored.
+# An image of one pixel has no neighbouring pixels that could be mirrored.
 SINGLE = feed([np.uint8([[[7]]])] * 3, "HWC")
 FAMILY.each("crop", {"one": SINGLE}, [{"crop": [3, 4], "out_of_bounds_policy": p} for p in POLICIES[:6]], exact=True)
 FAMILY.each("crop_mirror_normalize", {"pixels": PIXELS}, [CONTINUED[0], CONTINUED[6]])

@@ -1,4 +1,4 @@
-"""Errors that programs recognize by phrases of DALI's messages."""
+"""Errors that programs recognize by phrases of DALI's messages, which Penstock's messages contain, too."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ for name, define, phrase in (
 
 
 def merged(change: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
-    """Return a definition that returns either the numbers or a function of them, by a condition."""
+    """Return a definition that merges the numbers of some samples with the result of ``change`` for the other samples' numbers."""
 
     def define(module: Any) -> Any:
         truth = feed([np.bool_(i % 2) for i in range(3)])(module)

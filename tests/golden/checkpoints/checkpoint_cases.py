@@ -1,5 +1,5 @@
-"""Cases of checkpoints of a reader from which other shards continue: the reader's arguments, the position, and the
-shards.
+"""Checkpoints of a reader's shard from which the readers of other shards continue: the reader's arguments, the number of batches
+before the checkpoint, and the number of shards that continue.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _ORDERS: tuple[dict[str, Any], ...] = (
 
 
 def cases() -> list[dict[str, Any]]:
-    """Return a dictionary for each case; the checkpoint is that of shard 0 of 2, after `before` batches."""
+    """Return the cases. Each checkpoint is made by shard 0 of 2, after `before` batches; `shards` is the number of shards that continue."""
     return [
         {"samples": samples, "batch_size": batch_size, "reader": reader, "before": before, "shards": shards}
         for (samples, batch_size), reader in itertools.product(((24, 2), (25, 2), (23, 3)), _ORDERS)
-        # DALI pads a shard that ends within a batch by its own rules.
+        # Leave out shards that end within a batch and are padded: DALI has special rules for them.
         if not (batch_size == 3 and "pad_last_batch" in reader)
         for before, shards in itertools.product((0, 3, 5, 6, 9), (1, 2, 3, 4))
     ]
 
 
 def labels_of_shards(dali: Any, case: dict[str, Any], files: list[str]) -> list[list[int]]:
-    """Return the labels that each shard reads after the checkpoint; ``dali``: DALI's module, or Penstock's."""
+    """Return, for each shard, the labels that it reads after the checkpoint. ``dali`` is DALI's module, or Penstock's."""
 
     def pipeline(shard: int, shards: int, checkpoint: Any) -> Any:
         made = dali.Pipeline(

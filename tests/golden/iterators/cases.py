@@ -1,4 +1,4 @@
-"""Epochs to compare: readers with several sizes, shards and policies, one or two pipelines."""
+"""Cases of iterators over readers of several sizes, numbers of shards and policies, with one or two pipelines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ EPOCHS = 4
 
 
 def cases() -> list[dict[str, Any]]:
-    """Return a dictionary for each case; ``pipelines`` lists the shard with which each pipeline begins."""
+    """Return the cases; ``pipelines`` lists, for each pipeline, the shard with which it begins."""
     found = []
     for samples, batch_size, policy, pad, stick in itertools.product(
         (1, 5, 7, 12, 13), (2, 4), ("FILL", "DROP", "PARTIAL"), (False, True), (False, True)

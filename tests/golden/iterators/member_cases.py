@@ -30,11 +30,12 @@ _MEMBERS = (
 
 
 def trace(iterator: Callable[..., Any], pipeline: Callable[..., Any], policies: Any) -> list[Any]:
-    """Return the results and states of iterators, as JSON-able data.
+    """Return the results and the members' values of some iterators, batch by batch, as data for JSON.
 
     Args:
-        iterator: makes an iterator of a list of pipelines, which returns the labels of each.
-        pipeline: makes a pipeline of a reader called `reader`, from its shard, the number of shards, `pad` and `stick`.
+        iterator: a function that makes an iterator from a list of pipelines; the iterator returns each pipeline's labels.
+        pipeline: a function that makes a pipeline with a reader called `reader`; its arguments are the shard, the number of shards,
+            `pad_last_batch` and `stick_to_shard`.
         policies: `LastBatchPolicy` of DALI or of Penstock.
     """
     told: list[Any] = []
@@ -67,7 +68,7 @@ def trace(iterator: Callable[..., Any], pipeline: Callable[..., Any], policies: 
 
 
 def _members(iterator: Any) -> list[Any]:
-    """Return the values of the members, or None where an iterator has none."""
+    """Return the values of the members of `_MEMBERS`; None for members that the iterator does not have."""
     values = [getattr(iterator, name, None) for name in _MEMBERS]
     flags = [bool(value) if name in _FLAGS else value for name, value in zip(_MEMBERS, values)]
     return [np.asarray(value).tolist() for value in flags]
