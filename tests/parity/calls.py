@@ -1,4 +1,4 @@
-"""Calls of processors as in programs: images in several forms, further arguments, and attributes that are set before."""
+"""Calls of image processors as in programs: with images in several forms, other arguments, or attributes assigned before."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _COUNT, _MOST, _SHAPE = 3, 90, (50, 60)
 
 
 def forms(tensor: Callable[[np.ndarray], Any]) -> dict[str, Any]:
-    """Return images in several forms, by the forms' names; `tensor` converts an array to a tensor, or returns it."""
+    """Return images in several forms, by the forms' names.
+
+    ``tensor`` makes a tensor from an array; for processors that are tested without PyTorch, it returns the array.
+    """
     images = [picture.image for picture in pictures(_COUNT, _MOST)]
     arrays = [np.asarray(image) for image in images]
     batch = np.stack([np.asarray(image.resize(_SHAPE)) for image in images])
@@ -74,9 +77,9 @@ _ASSIGNED: tuple[dict[str, object], ...] = (
     {"resample": 2},
     {"quality": 9},
 )
-"""Attributes that are set after a processor is constructed."""
-# Processors that process images for calls where transformers' class fails: arrays of images by LLaVA-OneVision's and ViViT's,
-# tensors by Emu3's, sizes assigned to Llama 3.2's, images of one row by Video-LLaVA's.
+"""Attributes that are assigned after a processor is constructed."""
+# Configurations for which Penstock's processor has results for some calls in which transformers' class fails: LLaVA-OneVision and
+# ViViT with arrays of images, Emu3 with tensors, Llama 3.2 with an assigned size, Video-LLaVA with images of one row.
 BEYOND = ("onevision-small", "mllama-small", "emu3-small", "vivit-small", "video-llava-image-small")
 
 
@@ -87,7 +90,7 @@ def _calls(tensor: Callable[[np.ndarray], Any]) -> list[tuple[str, Any, Mapping[
 
 
 def recorded_calls(name: str, backend: str) -> str:
-    """Return the results of transformers' processor for the calls, in order."""
+    """Return digests of the results of transformers' processor for all calls, in order, separated by spaces."""
     import torch
 
     def result(images: Any, arguments: Mapping[str, object], assigned: Mapping[str, object]) -> dict[str, Any]:
@@ -115,7 +118,11 @@ def _without_types(configuration: Mapping[str, object]) -> dict[str, object]:
 
 
 def wrong_calls(name: str, backend: str, recorded: str) -> list[str]:
-    """Return the calls for which Penstock's processor returns another result than transformers', or one where that fails."""
+    """Return a line for each call in which Penstock's processor has a wrong result.
+
+    Wrong is a result other than that of transformers' class and, except for the configurations of `BEYOND`, any result where that
+    class fails. Penstock's processor may refuse any call.
+    """
     processor = ImageProcessor(CONFIGURATIONS[name], backend=backend)
 
     def assigned(values: Mapping[str, object]) -> Mapping[str, Any]:
@@ -137,7 +144,7 @@ def wrong_calls(name: str, backend: str, recorded: str) -> list[str]:
 
 
 def taken(name: str, backend: str) -> dict[str, bool]:
-    """Return whether each form is accepted, by its name."""
+    """Return, by the name of each form of images, whether Penstock's processor accepts it."""
     processor = ImageProcessor(CONFIGURATIONS[name], backend=backend)
     given = forms(np.asarray)
     return {form: digest(partial(processor, images, return_tensors="np")) != REFUSED for form, images in given.items()}

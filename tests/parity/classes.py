@@ -2,9 +2,9 @@
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/classes.py [--write] [--only NAME]
 
-Each processor of transformers is made with its default settings, and `penstock.plugin.transformers` makes one from the output of
-its `save_pretrained`. Both process pictures (tiny, odd and slender ones, in RGB, grey and with alpha), videos or sounds. The table
-also lists the classes that are new since it was last written.
+Each processor of transformers is made with its default settings, and `penstock.plugin.transformers` makes another one from the
+output of its `save_pretrained`. Both process pictures (tiny, odd and slender ones, in RGB, grey and with alpha), videos or sounds.
+Classes that are new since the table was last written are printed, too.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class Class(NamedTuple):
 
     Attributes:
         name: the class's name.
-        kind: the kind of input.
-        key: the setting that names it in a configuration.
-        types: the model types whose processor it is.
+        kind: the kind of input: "images", "videos" or "sounds".
+        key: the setting that names the class in a configuration, for example "image_processor_type".
+        types: the types of models that use the class.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Class(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The findings about a class."""
+    """The result of comparing a class: its number of model types, the verdict, and the reason of the verdict."""
 
     name: str
     kind: str
@@ -106,7 +106,7 @@ def main() -> None:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return a row for each kind and verdict, in Markdown."""
+    """Return a table in Markdown, with a row for each kind of input and each verdict about its classes."""
     lines = ["| | | classes | model types | |", "| --- | --- | --: | --: | --- |"]
     for kind in ("images", "videos", "sounds"):
         for verdict in VERDICTS:
@@ -162,13 +162,13 @@ def is_followed(name: str, key: str) -> bool:
 
 
 def compared(each: Class) -> Row:
-    """Return the findings about a class of transformers."""
+    """Compare a class of transformers with its preset, and return the result."""
     verdict, why = _verdict(each)
     return Row(each.name, each.kind, len(each.types), verdict, why)
 
 
 def saved_configuration(processor: Any, key: str) -> dict[str, Any]:
-    """Return the output of a processor's `save_pretrained`; for timm's wrapper, which writes nothing, its arguments."""
+    """Return the configuration that a processor's `save_pretrained` writes; for timm's wrapper, which writes none, its arguments."""
     name = type(processor).__name__
     with tempfile.TemporaryDirectory() as folder:
         processor.save_pretrained(folder)
@@ -177,14 +177,14 @@ def saved_configuration(processor: Any, key: str) -> dict[str, Any]:
 
 
 def made(each: Class) -> Any:
-    """Return a processor of a class of transformers, with its default settings, or others if it needs them."""
+    """Return a processor of a class of transformers, with its default settings except those in `NEEDED`."""
     import transformers
 
     return getattr(transformers, each.name)(**NEEDED.get(each.name, {}))
 
 
 def preset_of(each: Class, theirs: Any) -> Any:
-    """Return the processor of `penstock.plugin.transformers` that replaces one of transformers."""
+    """Return the processor of `penstock.plugin.transformers` that replaces ``theirs``, a processor of transformers."""
     processor = next(kind for what, _, kind in _KINDS.values() if what == each.kind)
     return processor(saved_configuration(theirs, each.key))
 
@@ -218,7 +218,7 @@ def results_of_cases(processor: Any, kind: str, tensors: str) -> Iterator[tuple[
     for what, given, call in CASES[kind](processor):
         np.random.seed(0)
         try:
-            # Some classes modify the list that they get.
+            # Copy the list of inputs, which some classes modify.
             values = processor(copy.copy(given), **arguments_of(processor, {**call, "return_tensors": tensors}))
         except Exception:  # classes raise any exception for input that they do not expect
             continue
@@ -226,7 +226,7 @@ def results_of_cases(processor: Any, kind: str, tensors: str) -> Iterator[tuple[
 
 
 def arguments_of(processor: Any, call: Mapping[str, object]) -> dict[str, object]:
-    """Return those arguments of a call that a class accepts."""
+    """Return the arguments of a call without those that the processor does not accept."""
     parameters = inspect.signature(processor.__call__).parameters.values()
     names = {each.name for each in parameters}
     takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
@@ -234,11 +234,11 @@ def arguments_of(processor: Any, call: Mapping[str, object]) -> dict[str, object
 
 
 def _of_case(theirs: Any, ours: Any, given: Any, call: Mapping[str, object]) -> tuple[str, str]:
-    """Return the verdict about one call; calls for which transformers' processor fails do not count."""
-    # A class's random choice is the first one after this seed.
+    """Return the verdict about one call, and its reason; any result is right if transformers' processor fails."""
+    # The seed is for classes that choose at random; presets make the first choice after this seed.
     np.random.seed(0)
     try:
-        # Some classes modify the list that they get.
+        # Copy the list of inputs, which some classes modify.
         expected = as_arrays(theirs(copy.copy(given), **arguments_of(theirs, call)))
     except Exception:
         return "equal", ""

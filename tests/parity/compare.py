@@ -27,7 +27,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "same-pixels.md"
 
 
 def main() -> int:
-    """Run all comparisons; return the number of cases that differ, the exit status."""
+    """Run all comparisons; return the exit status: the number of cases that differ, at most 100."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000, help="for all libraries that resize together")
     parser.add_argument("--most", type=int, default=4000, help="pixels of a side")
@@ -93,7 +93,7 @@ def _what(case: Case) -> str:
 
 
 def _processed(count: int, seed: int, folder: Path | None, only: Sequence[str]) -> Iterator[Comparison]:
-    """Compare presets with the processors that they replace."""
+    """Compare the preset of each configuration with the processor of transformers that it replaces."""
     made = list(pictures(count, 900, seed, slender=True))
     given = list(photographs(folder, count, seed)) if folder else []
     for name, configuration in CONFIGURATIONS.items():
@@ -121,7 +121,7 @@ def _family(name: str, configuration: Mapping[str, object], backend: str, given:
 
 
 def _or_refused(compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return the result, or None if it is refused."""
+    """Return the outputs, or an empty dictionary if the input is refused."""
     try:
         return compute()
     except (ValueError, RuntimeError, IndexError, ZeroDivisionError):
@@ -129,7 +129,7 @@ def _or_refused(compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def _functions(count: int, seed: int) -> Iterator[Comparison]:
-    """Compare functions of images with Pillow's."""
+    """Compare each version of a function of Pillow with Pillow's own."""
     from pillow_functions import COMPARED, calls
 
     for name in COMPARED:
@@ -140,7 +140,7 @@ def _functions(count: int, seed: int) -> Iterator[Comparison]:
 
 
 def _opencv_functions(count: int, seed: int) -> Iterator[Comparison]:
-    """Compare operators with OpenCV's functions."""
+    """Compare each operator that follows OpenCV with OpenCV's function."""
     from opencv_functions import COMPARED, compared
 
     for name in COMPARED:
@@ -151,7 +151,7 @@ def _opencv_functions(count: int, seed: int) -> Iterator[Comparison]:
 
 
 def _transformed(count: int, seed: int) -> Iterator[Comparison]:
-    """Compare transforms with torchvision's, after the same seed."""
+    """Compare transforms with those of torchvision; both draw random numbers after the same seed."""
     torchvision_functional()
     sys.path.insert(0, str(Path(__file__).parents[1] / "plugin" / "torchvision"))
     from beside import GROUPS, MAKE, comparable, difference, outcome, size_of, theirs
@@ -172,7 +172,7 @@ def _transformed(count: int, seed: int) -> Iterator[Comparison]:
 
 
 def _keep(found: list[Comparison]) -> None:
-    """Replace the table's rows of these comparisons."""
+    """Write the comparisons to the data of `penstock.parity` and to the documentation, in place of older ones of the same functions."""
     asked, compared = {row.library for row in found}, {(row.library, row.what): row for row in found}
     rows = json.loads(FILE.read_text()) if FILE.exists() else []
     for place, row in enumerate(rows):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# The settings of classes whose defaults no preset supports, or which cannot be made with the defaults alone.
+# Settings, by class, for classes whose defaults no preset supports, or which cannot be constructed with defaults only.
 NEEDED: dict[str, dict[str, object]] = {
     "LlavaNextImageProcessor": {"size": {"shortest_edge": 336}, "crop_size": {"height": 336, "width": 336}},
     "LayoutLMv2ImageProcessor": {"apply_ocr": False},
@@ -25,7 +25,7 @@ NEEDED: dict[str, dict[str, object]] = {
         }
     },
 }
-# Configurations with models' usual sizes, and with small sizes, for recorded results.
+# Configurations with the usual sizes of models and, for recorded results, with small sizes.
 CONFIGURATIONS: dict[str, Mapping[str, object]] = {
     "clip": {"image_processor_type": "CLIPImageProcessor", "size": 224, "crop_size": 224},
     "clip-old": {"feature_extractor_type": "CLIPFeatureExtractor", "size": 32, "crop_size": 27, "do_resize": True},
@@ -696,7 +696,7 @@ SMALL = (
     "deit",
     "convnext-small",
 )
-# Only digests of these are recorded.
+# For configurations whose names end in these, only digests of results are recorded.
 _TINY = ("-small", "-whole", "-within", "-large", "-ocr2")
 FAMILIES = tuple(name for name in CONFIGURATIONS if name not in SMALL and name.endswith(_TINY))
 VIDEOS: dict[str, Mapping[str, object]] = {
@@ -911,4 +911,4 @@ SOUNDS: dict[str, Mapping[str, object]] = {
     },
     "gemma4-unified": {"feature_extractor_type": "Gemma4UnifiedAudioFeatureExtractor"},
 }
-"""Configurations for sounds whose values are copied, not computed, so that results are the same on every machine."""
+"""Configurations for sounds whose results contain the input's values, copied and not computed, and so are the same on all machines."""

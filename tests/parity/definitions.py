@@ -1,11 +1,11 @@
-"""How far features of sound are from their definition: those of transformers, in single precision, and those of presets.
+"""Compares features of sounds, computed in single precision by transformers and by presets, with their exact definition.
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/definitions.py [--write] [--only NAME]
 
-A class of transformers whose sums or Fourier transforms PyTorch computes returns other last digits on other processors, so presets
-cannot return the same bits. Its definition is the result of the same code in double precision, and a preset must not be farther
-from that than the class. The class is also compared with its own results with the instructions of older processors
-(`ATEN_CPU_CAPABILITY`, `MKL_CBWR`).
+If PyTorch computes the sums or Fourier transforms of a class of transformers, the last digits of results depend on the machine's
+processor, so that presets cannot return the same bits. The definition is the result of the class's code in double precision; a
+preset's result must not differ more from it than the class's result. The class is also compared with itself, run with the
+instructions of older processors (`ATEN_CPU_CAPABILITY`, `MKL_CBWR`).
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ import numpy as np
 _MARK = "<!-- definitions -->\n"
 _OLDER = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE"}
 Results = Mapping[str, Mapping[str, Any]]
-"""Outputs by case."""
+"""The outputs of each case, by the outputs' names."""
 
 
 class Distances(NamedTuple):
-    """The largest differences between features, over all cases.
+    """The largest absolute differences between features, over all cases.
 
     Attributes:
-        of_class: the difference of the class from its definition.
-        of_preset: the difference of the preset from the definition.
-        between: the difference of the preset from the class.
+        of_class: the difference between the class's features and the definition.
+        of_preset: the difference between the preset's features and the definition.
+        between: the difference between the features of the preset and of the class.
     """
 
     of_class: float
@@ -44,7 +44,7 @@ class Distances(NamedTuple):
 
     @property
     def is_as_exact(self) -> bool:
-        """Whether the preset is no farther from the definition than the class of transformers."""
+        """Whether the preset differs from the definition by no more than the class of transformers."""
         return self.of_preset <= self.of_class
 
 
@@ -56,7 +56,7 @@ def results(processor: Any, tensors: str) -> dict[str, dict[str, Any]]:
 
 
 def distances(each: Any) -> Distances:
-    """Return the distances of a class, a :class:`classes.Class`."""
+    """Return the distances for a class, given as a :class:`classes.Class`."""
     from classes import made, preset_of
     from double import in_double
 
@@ -68,7 +68,7 @@ def distances(each: Any) -> Distances:
 
 
 def apart(one: Results, other: Results) -> float:
-    """Return the largest difference between features that both have."""
+    """Return the largest absolute difference between the features of the cases that both results contain."""
     return max(
         (_difference(one[what][name], value) for what, name, value in _features(other) if what in one), default=0.0
     )
@@ -86,8 +86,9 @@ def _difference(one: Any, other: np.ndarray) -> float:
 
 
 def _of_older_processors(names: Sequence[str]) -> dict[str, Results]:
-    """Return the results of transformers' classes with the instructions of older processors, which PyTorch and MKL
-    select when they are loaded.
+    """Return the results of transformers' classes, computed with the instructions of older processors.
+
+    Another process computes them, as PyTorch and MKL select the instructions when they are loaded.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "results"

@@ -14,7 +14,7 @@ _WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 
 
 class _InDouble(TorchFunctionMode):
-    """Widens all tensors that PyTorch's functions take or return, and the types that callers request."""
+    """Converts all tensors that PyTorch's functions take or return, and the types that callers request, to double precision."""
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         keywords = tree_map(_wider, kwargs or {})
@@ -26,7 +26,7 @@ class _InDouble(TorchFunctionMode):
 
 def _wider(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.dtype in _WIDER:
-        # Without overrides, as this conversion would call this function again.
+        # Otherwise, the conversion would call `__torch_function__` again.
         with torch._C.DisableTorchFunction():
             return value.to(_WIDER[value.dtype])
     return _WIDER.get(value, value) if isinstance(value, torch.dtype) else value
@@ -34,7 +34,7 @@ def _wider(value: Any) -> Any:
 
 @contextmanager
 def in_double() -> Iterator[None]:
-    """Inside the context, make PyTorch compute in double precision what is written for single precision."""
+    """Inside the context, make PyTorch compute in double precision, even in code written for single precision."""
     torch.set_default_dtype(torch.float64)
     try:
         with _InDouble():

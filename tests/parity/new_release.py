@@ -2,8 +2,8 @@
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/new_release.py [--write]
 
-It takes only seconds, as it processes nothing; `classes.py` compares results. For each new class, it prints whether a preset supports
-it; for each new setting of a supported class, whether presets know the setting.
+It takes only seconds, as it runs no processors; `classes.py` compares their results. For each new class, it prints whether a preset
+supports the class; for each new setting of a supported class, whether the preset knows the setting.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from penstock.presets.family import known_settings
 
 RECORDED = Path(__file__).parent / "recorded" / "release.json"
 Release = Mapping[str, Mapping[str, list[str]]]
-"""The model types and settings of each class."""
+"""For each class, a dictionary of its model types and its settings."""
 
 
 def release(found: Mapping[str, Class]) -> dict[str, dict[str, list[str]]]:
-    """Return the classes and settings of the installed release."""
+    """Return the model types and settings of each class of the installed release."""
     return {name: {"types": list(each.types), "settings": settings_of(each)} for name, each in found.items()}
 
 
 def settings_of(each: Class) -> list[str]:
-    """Return the settings that a class of transformers declares; none for one that needs a library that is not
+    """Return the settings that a class of transformers declares, or an empty list if the class needs a library that is not
     installed.
     """
     import transformers
@@ -47,11 +47,11 @@ def settings_of(each: Class) -> list[str]:
 
 
 def added(before: Release, now: Release, known: Mapping[str, frozenset[str] | None]) -> Iterator[str]:
-    """Yield a line for each addition.
+    """Yield a line for each class that is gone, and for each new class, model type and setting.
 
     Args:
         before, now: the recorded release and the installed one.
-        known: the settings of each class that presets know; None for a class that no preset supports.
+        known: for each class, the settings that its preset knows, or None if no preset supports the class.
     """
     for name in sorted(before.keys() - now.keys()):
         yield f"gone: {name}"
@@ -68,14 +68,14 @@ def added(before: Release, now: Release, known: Mapping[str, frozenset[str] | No
 
 
 def known_to_presets(each: Class) -> frozenset[str] | None:
-    """Return the settings of a class that presets know; None if no preset supports it."""
+    """Return the settings that the preset of a class knows, or None if no preset supports the class."""
     if not is_followed(each.name, each.key):
         return None
     configuration: dict[str, Any] = {each.key: each.name}
     try:
         return known_settings(read_configuration(configuration))
     except PresetError:
-        # Presets do not support its default settings.
+        # The preset does not support the class's default settings.
         return frozenset()
 
 

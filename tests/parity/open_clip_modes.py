@@ -33,12 +33,12 @@ def configurations() -> Iterator[dict[str, Any]]:
 
 
 def images() -> list[Any]:
-    """Return pictures, some of which are slender, and one is grey."""
+    """Return pictures, of which some are slender and one is grey."""
     return [picture.image for picture in pictures(10, 120, 3, slender=True)]
 
 
 def main() -> None:
-    """Record a digest of each picture for each configuration, or that the library fails."""
+    """Record, for each configuration and picture, a digest of the library's result, or that the library fails."""
     torchvision_functional()
     from open_clip.transform import PreprocessCfg, image_transform_v2
 

@@ -37,12 +37,13 @@ FILTER_BORDERS = {
 
 @dataclass(frozen=True)
 class Call:
-    """A call of an operator and of OpenCV's function.
+    """A call of an operator and the same call of OpenCV's function.
 
     Attributes:
-        ours: the answers of our operator.
-        theirs: OpenCV's function, which gives an image as large as ours.
-        image: (H, W, C); to operators that take planes, as those if ``planar``.
+        ours: a function that calls the operator for a node of images.
+        theirs: a function that calls OpenCV for an image, with the same arguments.
+        image: the image, of shape (H, W, C).
+        planar: whether the operator gets the image as planes, of shape (C, H, W).
     """
 
     ours: Callable[[Any], Any]
@@ -52,17 +53,17 @@ class Call:
 
     @property
     def data(self) -> np.ndarray:
-        """The image as the operator's input."""
+        """The image, in the layout of the operator's input."""
         return np.ascontiguousarray(self.image.transpose(2, 0, 1)) if self.planar else self.image
 
     @property
     def layout(self) -> str:
-        """The layout of the data."""
+        """The layout of the operator's input."""
         return "CHW" if self.planar else "HWC"
 
     @property
     def expected(self) -> np.ndarray:
-        """OpenCV's result, as (H, W, C); planes are processed one by one."""
+        """OpenCV's result, of shape (H, W, C). If ``planar``, OpenCV processes the channels one by one."""
         parts = [self.image[:, :, c].copy() for c in range(self.image.shape[2])] if self.planar else [self.image]
         results = [self.theirs(part) for part in parts]
         return np.stack(results, axis=-1) if self.planar else _with_channels(results[0])
@@ -73,7 +74,7 @@ def _with_channels(image: np.ndarray) -> np.ndarray:
 
 
 def _image(rng: np.random.Generator, kinds: tuple[type, ...], most: int, channels: tuple[int, ...]) -> np.ndarray:
-    """Return an image of noise, or of patches, whose sides are mostly short."""
+    """Return an image of noise, or of patches with extreme values; most images are small."""
     height, width = (int(np.exp(rng.uniform(0, np.log(most + 1)))) for _ in range(2))
     shape, kind = (height, width, int(rng.choice(channels))), np.dtype(kinds[rng.integers(len(kinds))])
     if kind.kind == "f":
@@ -93,7 +94,7 @@ def _affine(rng: np.random.Generator, image: np.ndarray) -> np.ndarray:
     matrix = rng.normal(0, 1, (2, 3)) if rng.random() < 0.3 else np.eye(2, 3) + rng.normal(0, 0.2, (2, 3))
     matrix[:, 2] += rng.uniform(-0.5, 0.5, 2) * image.shape[1::-1]
     if rng.random() < 0.2:
-        # Positions on pixels and halfway between them.
+        # Make the coefficients multiples of 0.5, so that positions are on pixels or halfway between pixels.
         matrix = np.rint(matrix * 2) / 2
     return matrix.astype(np.float32)
 
@@ -151,7 +152,7 @@ def _warp_perspective(rng: np.random.Generator, most: int) -> Call:
     kind, border, inverse = list(FILTERS)[rng.integers(3)], str(rng.choice(list(BORDERS))), bool(rng.integers(2))
     (height, width), planar = _size(rng, image, most), rng.random() < 0.2
     if border.startswith("reflect"):
-        # With reflection, positions must stay near the image: use a map close to the identity, and no small images.
+        # Positions that are reflected must be near the image: use a map close to the identity, and for small images another border.
         border = border if min(image.shape[:2]) >= 8 else "wrap"
         matrix, inverse, (height, width) = (
             (np.eye(3) + rng.normal(0, 0.1, (3, 3))).astype(np.float32),
@@ -159,7 +160,7 @@ def _warp_perspective(rng: np.random.Generator, most: int) -> Call:
             image.shape[:2],
         )
     if border.startswith("reflect") or rng.integers(2):
-        # In one case the horizon is far away; in the other it may cross the image.
+        # Here, the horizon is far from the image; in the other case, it may cross the image.
         matrix[2] = [*rng.uniform(-0.3, 0.3, 2) / max(image.shape), 1]
     else:
         matrix[2] = [*rng.normal(0, 0.01, 2), 1]
@@ -247,7 +248,7 @@ COMPARED: dict[str, Callable[[np.random.Generator, int], Call]] = {
     "warp_perspective": _warp_perspective,
 }
 MOST = 150
-# Calls in one pipeline, each with its own image.
+# The number of calls that run in one pipeline, each with another image.
 _TOGETHER = 20
 
 
@@ -259,7 +260,7 @@ def random_calls(name: str, count: int, seed: int = 0, most: int = MOST) -> Iter
 
 
 def _results(calls: list[Call], device: str) -> list[np.ndarray]:
-    """Return the operator's results for calls, as (H, W, C)."""
+    """Return the operator's result for each call, of shape (H, W, C)."""
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=0 if device == "gpu" else None, prefetch_queue_depth=1)
     def calling() -> Any:

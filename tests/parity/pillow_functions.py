@@ -108,7 +108,7 @@ def _warped(rng: np.random.Generator, array: np.ndarray, image: Image.Image) -> 
     )
 
 
-# By function: the numbers of channels that it supports, and how to compare it.
+# For each function, the numbers of channels that it supports, and a function that calls both versions with random arguments.
 COMPARED: dict[str, tuple[tuple[int, ...], Compare]] = {
     "brightness": ((1, 2, 3, 4), _enhanced("Brightness", pillow.adjust_brightness)),
     "contrast": ((1, 2, 3, 4), _enhanced("Contrast", pillow.adjust_contrast)),

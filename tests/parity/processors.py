@@ -20,9 +20,7 @@ BACKENDS = ("torchvision", "pil")
 
 
 def backends_of(name: str) -> tuple[str, ...]:
-    """Return the backends for which a configuration is supported: all that have a class in transformers, except for
-    Chameleon's factor.
-    """
+    """Return the backends with which presets support a configuration: those for which transformers has a class."""
     family = read_configuration(CONFIGURATIONS[name])
     return tuple(backend for backend in BACKENDS if _is_followed(family, backend))
 
@@ -43,7 +41,7 @@ def videos() -> list[np.ndarray]:
 
 
 def by_video_processor(configuration: Mapping[str, object], given: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the result of transformers' video processor for videos in one call."""
+    """Return the outputs of transformers' video processor for one call with these videos."""
     from libraries import torchvision_functional
 
     torchvision_functional()
@@ -71,16 +69,16 @@ SOUND_CALLS: tuple[dict[str, Any], ...] = (
     {"truncation": True, "max_length": 2},
     {"truncation": True, "max_length": 1000},
 )
-"""The arguments of calls with several sounds."""
+"""The arguments of each call with all sounds."""
 
 
 def by_feature_extractor(
     configuration: Mapping[str, object], given: list[np.ndarray], **call: Any
 ) -> dict[str, np.ndarray]:
-    """Return the result of transformers' feature extractor for sounds in one call.
+    """Return the outputs of transformers' feature extractor for one call with these sounds.
 
     Raises:
-        ValueError: the sounds do not fit into one tensor, or are refused.
+        ValueError: the sounds do not fit into one tensor, or the class refuses them.
     """
     from libraries import torchvision_functional
 
@@ -102,7 +100,7 @@ def by_feature_extractor(
 def frame_cases() -> Iterator[tuple[dict[str, object], int, float | None, float | None]]:
     """Yield settings that select frames, and a video's number of frames, frames per second, and duration in seconds.
 
-    The duration is None, the one that decoders compute from the other two, or another one that a container states.
+    The duration is None, the quotient of frames and rate, as decoders compute it, or another one, as a container may state it.
     """
     for settings in ({}, {"num_frames": 7}, {"fps": 2}, {"fps": 3.5}):
         for frames in (1, 2, 5, 31, 300, 2111):
@@ -175,7 +173,7 @@ def picture_of(data: bytes) -> Picture:
 
 
 def strange_files() -> dict[str, bytes]:
-    """Return truncated files, and files with unusual colour spaces, by name; all without transparency."""
+    """Return files with unusual colour spaces, bit depths or extents, by name; all are without transparency."""
     import cv2
 
     rng = np.random.default_rng(9)
@@ -222,7 +220,7 @@ def result_or_refusal(compute: Callable[[], Mapping[str, Any]]) -> str:
 
 
 def _arrays(value: Any) -> Iterator[np.ndarray]:
-    """Yield the value as an array, or as the arrays of a list that do not fit into one."""
+    """Yield the value as an array; for a list of arrays that do not fit into one array, yield each of them."""
     try:
         yield np.ascontiguousarray(value)
     except ValueError:
@@ -233,8 +231,8 @@ def _arrays(value: Any) -> Iterator[np.ndarray]:
 def photographs(folder: Path, count: int, seed: int = 0) -> Iterator[Picture]:
     """Yield ``count`` pictures of different shapes, made from the 8-bit photographs in a folder.
 
-    Parts of them, of a side of 40 to 1280 pixels and ratios of up to 6 to 1, turned or mirrored, in color or gray, as JPEG of
-    several kinds or PNG.
+    Each picture is a part of a photograph, resized so that its longer side has 40 to 1280 pixels. The ratio of its sides is at most
+    6. Pictures are in colour or grey, some with an orientation tag, as JPEGs of several kinds or PNGs.
     """
     rng = np.random.default_rng(seed)
     originals = [path for path in sorted(folder.rglob("*")) if _is_photograph(path)]
@@ -272,13 +270,13 @@ def _is_photograph(path: Path) -> bool:
 
 
 def ours(pipeline: Any, family: Any, given: list[np.ndarray]) -> dict[str, Any]:
-    """Run a preset on files, or on videos, and join its outputs into a batch as transformers' processor does."""
+    """Run a preset on a batch of inputs, and join the outputs of all samples as transformers' processor does."""
     outputs = [list(map(np.array, batch)) for batch in pipeline.run(**{family.kind: given})]
     return family.joined([dict(zip(family.outputs, values)) for values in zip(*outputs)])
 
 
 def differing(expected: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    """Return the names of the outputs that are not equal in type, shape and all values."""
+    """Return the names of the outputs that are missing on one side, or differ in type, shape or any value."""
 
     def same(one: Any, other: Any) -> bool:
         if isinstance(one, list) and isinstance(other, list) and one and isinstance(one[0], np.ndarray):
@@ -302,25 +300,25 @@ def class_of(configuration: Mapping[str, object], backend: str) -> Any:
     transformers.logging.set_verbosity_error()
     name = str(configuration.get("image_processor_type") or configuration["feature_extractor_type"])
     name = name.replace("FeatureExtractor", "ImageProcessor").removesuffix("Fast")
-    # Classes without a variant compute as PIL does.
+    # Classes without a variant for PIL compute as PIL does themselves.
     own = getattr(transformers, name)
     return getattr(transformers, f"{name}Pil", own) if backend == "pil" else own
 
 
 def by_transformers(configuration: Mapping[str, object], backend: str, images: list[Any]) -> dict[str, Any]:
-    """Return the result of transformers' image processor for images in one call; bfloat16 as float32."""
-    # Some classes modify their input.
+    """Return the outputs of transformers' image processor for one call with these images; bfloat16 as float32."""
+    # Copy the configuration, which some classes modify.
     held = copy.deepcopy({key: value for key, value in configuration.items() if not key.endswith("_type")})
     return as_arrays(class_of(configuration, backend).from_dict(held)(images, return_tensors="pt"))
 
 
 def as_arrays(given: Any) -> dict[str, Any]:
-    """Return the result of a class as arrays by name; it may be a tensor without a name."""
+    """Return the outputs of a class as arrays, by name; a tensor without a name becomes `pixel_values`."""
     return plain(given if isinstance(given, Mapping) else {"pixel_values": given})
 
 
 def difference(expected: Mapping[str, Any], given: Mapping[str, Any], tolerance: float) -> tuple[str, str]:
-    """Return `equal`, `close` or `different`, and a description of the difference."""
+    """Compare outputs; return `equal`, `close` (within ``tolerance``) or `different`, and a description of the difference."""
     names = differing(expected, given)
     if not names:
         return "equal", ""
@@ -336,7 +334,7 @@ def difference(expected: Mapping[str, Any], given: Mapping[str, Any], tolerance:
 
 
 def plain(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result of a class, as arrays; bfloat16 as float32."""
+    """Return the outputs of a class with tensors converted to arrays; bfloat16 becomes float32."""
     import torch
 
     def arrays(value: Any) -> Any:

@@ -46,7 +46,7 @@ PICTURES, PICTURE_MOST = 4, 90
 
 
 def main() -> None:
-    """Write the files again, or add the missing entries."""
+    """Write all recorded results again; with --missing, only add entries that are missing."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--missing", action="store_true", help="keep what is recorded, and record configurations that are new"
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def _record_arrays() -> None:
-    """Write the files of arrays."""
+    """Write the two files of complete results, which are arrays."""
     results = {str(k): expected(case, case.image()) for k, case in enumerate(cases("torchvision", CASES, MOST, SEED))}
     np.savez_compressed(RECORDED, versions=np.array(versions("torchvision")), **results)
     processed = {
@@ -87,7 +87,7 @@ def digest_of(value: Any) -> dict[str, Any]:
 
 
 def _digests(compute: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the digest of each result; None if the images do not fit into one tensor."""
+    """Return the recorded form of each output; None if the inputs are refused, or do not fit into one tensor."""
     try:
         return {key: digest_of(value) for key, value in compute().items()}
     except (ValueError, RuntimeError, IndexError):
@@ -100,15 +100,17 @@ def by_line(told: Mapping[str, Any]) -> str:
 
 
 def _of_each(record: Callable[[str, str], Any], held: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record for each configuration and library; those in ``held`` are not recorded again."""
+    """Return a record for each configuration and backend; entries of ``held`` are copied, and not recorded again."""
     names = [(name, backend) for name in (*SMALL, *FAMILIES) for backend in backends_of(name)]
     keys = {f"{name} {backend}": (name, backend) for name, backend in names}
     return {key: held[key] if key in held else record(*of) for key, of in keys.items()}
 
 
 def _families(held: Mapping[str, Any]) -> dict[str, Any]:
-    """Return, for each configuration and library, the outputs of transformers' processor for all pictures in one call,
-    or for each.
+    """Return digests of the outputs of transformers' processors, for each configuration and backend.
+
+    Inputs are pictures (each alone, and all in one call), strange files, videos, numbers of frames to select from, and sounds.
+    Entries of ``held`` are copied, and not recorded again.
     """
     told: dict[str, Any] = {"versions": versions("transformers")}
 
@@ -132,10 +134,10 @@ def _families(held: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _saved(held: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the output of `save_pretrained` of each class of transformers, made with its default settings and those
-    that it needs, and its results.
+    """Return, for each class of transformers that presets support, the configuration that `save_pretrained` writes, and results.
 
-    For classes that need a library that is not installed, it is the recorded output.
+    Classes are constructed with their default settings and those in `NEEDED`. Classes that need a library that is not installed
+    keep their entry in ``held``.
     """
     torchvision_functional()
     import transformers
@@ -155,7 +157,7 @@ def _saved(held: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _published() -> dict[str, Any]:
-    """Return configurations that were published with models, by their location, and the results of their classes."""
+    """Return, by location, configurations that were published with models, and the results of the classes that they name."""
     held = json.loads(PUBLISHED_RECORDED.read_text())
     return {
         where: {"configuration": each["configuration"], "results": results_of_class(each["configuration"])}
@@ -164,7 +166,7 @@ def _published() -> dict[str, Any]:
 
 
 def _of_images(name: str, backend: str, given: list[Any]) -> list[dict[str, Any] | None]:
-    """Return digests of each image alone, and of all in one call."""
+    """Return digests of the outputs for each image alone, and then for all images in one call."""
     calls = *([image] for image in given), given
     return [_digests(partial(by_transformers, CONFIGURATIONS[name], backend, images)) for images in calls]
 
@@ -177,13 +179,13 @@ def _of_strange(name: str, backend: str, given: Mapping[str, Any]) -> dict[str, 
 
 
 def _of_videos(configuration: Mapping[str, object]) -> list[dict[str, Any] | None]:
-    """Return digests of each video alone, and of all in one call."""
+    """Return digests of the outputs for each video alone, and then for all videos in one call."""
     calls = *([video] for video in videos()), videos()
     return [_digests(partial(by_video_processor, configuration, each)) for each in calls]
 
 
 def _of_sounds(configuration: Mapping[str, object]) -> list[dict[str, Any] | None]:
-    """Return digests of each sound alone, and of all in each call."""
+    """Return digests of the outputs for each sound alone, and then for all sounds in each call of `SOUND_CALLS`."""
     alone = [_digests(partial(by_feature_extractor, configuration, [sound])) for sound in sounds()]
     return alone + [_digests(partial(by_feature_extractor, configuration, sounds(), **call)) for call in SOUND_CALLS]
 

@@ -17,22 +17,22 @@ INTERPOLATIONS = {
     "torchvision": ("nearest", "nearest-exact", "bilinear", "bicubic", "lanczos"),
     "opencv": ("nearest", "nearest-exact", "linear", "linear-exact", "area", "cubic", "lanczos4"),
 }
-# Interpolations with which torchvision resizes PIL images.
+# Interpolations with which torchvision resizes images of PIL, and their names in PIL.
 ON_PIL = {"nearest": "nearest", "bilinear": "bilinear", "bicubic": "bicubic", "lanczos": "lanczos"}
 _MAX_PIXELS = 1 << 22
 
 
 @dataclass(frozen=True)
 class Case:
-    """One call.
+    """A call of `fn.resize` and the same call of a library's function.
 
     Attributes:
         library: the library whose function is called.
-        reference, interpolation: the library and interpolation whose arithmetic to follow.
+        reference, interpolation: the arguments of `fn.resize`. Torchvision resizes images of PIL if the reference is "pil".
         shape: the image's shape, (H, W, C).
-        planar: whether our function gets the image as planes.
-        floats: whether it is of float32, between 0 and 1, and not of uint8.
-        asked: arguments of ours; those of the library follow from them.
+        planar: whether `fn.resize` gets the image as planes, of shape (C, H, W).
+        floats: whether the image is of float32, from 0 to 1, rather than of uint8.
+        asked: the other arguments of `fn.resize`, from which the arguments of the library's function follow.
     """
 
     library: str
@@ -44,12 +44,12 @@ class Case:
     asked: dict[str, Any] = field(default_factory=dict)
 
     def image(self) -> np.ndarray:
-        """Return an image of the case's type."""
+        """Return an image of the case's shape and type, the same in each call."""
         image = self._image()
         return image.astype(np.float32) / np.float32(255) if self.floats else image
 
     def _image(self) -> np.ndarray:
-        """Return noise, or uniform patches, at whose edges filters overshoot."""
+        """Return an image of noise, or of black and white patches, at whose edges filters overshoot."""
         rng = np.random.default_rng(math.prod(self.shape))
         if self.shape[0] % 2:
             return rng.integers(0, 256, self.shape, np.uint8)
@@ -79,7 +79,7 @@ def _case(library: str, rng: np.random.Generator, most: int) -> Case | None:
     reference = "pil" if library == "torchvision" and rng.random() < 0.25 else library
     names = tuple(ON_PIL) if reference != library else INTERPOLATIONS[library]
     interpolation = str(rng.choice(names))
-    # To Pillow, planes are separate images of one channel; to the other libraries, one image with several channels.
+    # Pillow gets planes as separate images of one channel; other libraries get them as one image with several channels.
     planar = bool(rng.random() < 0.2)
     channels = int(rng.choice((1, 2, 3, 3, 4)))
     asked: dict[str, Any] = {"size": [h, w]}
@@ -103,7 +103,8 @@ def _case(library: str, rng: np.random.Generator, most: int) -> Case | None:
         if not _is_the_same_in_old_releases(height, width, h, w):
             return None
     asked = {name: value for name, value in asked.items() if value is not None}
-    # PyTorch misinterprets the layout of planes with a side of one pixel: it rounds differently, or returns wrong values.
+    # No images of floats with a side of one pixel: PyTorch misinterprets the layout of such planes, and rounds differently or returns
+    # wrong values.
     sides = (height, width, *asked.get("size", [1]))
     floats = (
         library == reference == "torchvision" and rng.random() < 0.5 and min(sides) > 1 and interpolation != "lanczos"
@@ -112,7 +113,10 @@ def _case(library: str, rng: np.random.Generator, most: int) -> Case | None:
 
 
 def _is_the_same_in_old_releases(height: int, width: int, h: int, w: int) -> bool:
-    """Return whether the installed Pillow gives the same result as release 13; older ones never begin with the rows."""
+    """Return whether the installed Pillow has the same result as release 13.
+
+    For images that lose more than twice as many rows as columns, release 13 reduces the rows first; older releases never do.
+    """
     return int(version("pillow").split(".")[0]) >= 13 or height - h <= max(0, 2 * (width - w))
 
 
@@ -130,7 +134,7 @@ def _one_side(rng: np.random.Generator, height: int, width: int, extent: int) ->
 
 
 def resized(case: Case, image: np.ndarray) -> np.ndarray:
-    """Return Penstock's result, as (H, W, C)."""
+    """Return Penstock's result, of shape (H, W, C)."""
     given = np.ascontiguousarray(image.transpose(2, 0, 1)) if case.planar else image
     layout = "CHW" if case.planar else "HWC"
 
@@ -146,7 +150,7 @@ def resized(case: Case, image: np.ndarray) -> np.ndarray:
 
 
 def expected(case: Case, image: np.ndarray) -> np.ndarray:
-    """Return the library's result, as (H, W, C)."""
+    """Return the library's result, of shape (H, W, C)."""
     result = _LIBRARIES[case.library](case, image)
     return result.reshape(*result.shape[:2], image.shape[2])
 
@@ -198,7 +202,7 @@ def _by_torchvision(case: Case, image: np.ndarray) -> np.ndarray:
     if case.reference == "pil":
         return np.asarray(functional.resize(_pil_image(image), size, mode, **options))
     tensor = torch.from_numpy(image).permute(2, 0, 1)
-    # Images of uint8 as pixels, as they come from PIL: the same defect again, for planes.
+    # Leave images of uint8 interleaved, as torchvision gets them from PIL: contiguous planes would cause the defect described in `_case`.
     tensor = tensor.contiguous() if case.floats or "nearest" in case.interpolation else tensor
     result = functional.resize(tensor, size, mode, antialias=asked.get("antialias", True), **options)
     return result.permute(1, 2, 0).numpy()
@@ -208,7 +212,7 @@ _LIBRARIES = {"pil": _by_pil, "opencv": _by_opencv, "torchvision": _by_torchvisi
 
 
 def different(case: Case, expected_result: np.ndarray | None = None) -> tuple[int, int]:
-    """Return the number of compared values, and of those that differ: all of them if the shapes differ."""
+    """Return the number of values, and how many of them differ; if the shapes differ, all values count as different."""
     image = case.image()
     wanted = expected(case, image) if expected_result is None else expected_result
     got = resized(case, image)

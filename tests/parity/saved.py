@@ -1,4 +1,4 @@
-"""Results of classes for a few pictures, videos or sounds, with a saved or published configuration."""
+"""Results of transformers' classes, and of presets, for a few inputs, with a saved or published configuration."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _KINDS = {
     "videos": ("videos", VideoProcessor),
     "audio": ("sounds", FeatureExtractor),
 }
-# Classes with backgrounds of their own: Inkling 2 puts transparent images on a checkerboard.
+# Classes that put transparent images on a background other than white: Inkling 2 puts them on a checkerboard.
 _OWN_BACKGROUNDS = ("Inkling2ImageProcessor",)
 _VALUES = 16
 FAILED = "failed"
 
 
 def results_of_class(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the results of transformers' class in each case."""
+    """Return the result in each case of the class of transformers that a configuration names."""
     held = {key: value for key, value in configuration.items() if not key.endswith("_type")}
     return _results(configuration, _class_of(configuration).from_dict(copy.deepcopy(held)), "pt")
 
@@ -43,7 +43,7 @@ def _class_of(configuration: Mapping[str, Any]) -> Any:
 
 
 def results_of_preset(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the preset's result in each case."""
+    """Return the result in each case of the preset for a configuration."""
     _, processor = _KINDS[read_configuration(configuration).kind]
     return _results(configuration, processor(configuration), "np")
 
@@ -56,9 +56,9 @@ def _results(configuration: Mapping[str, Any], processor: Any, tensors: str) -> 
             continue
         converts = getattr(processor, "do_convert_rgb", False) and class_name(configuration) not in _OWN_BACKGROUNDS
         if kind == "images" and not converts:
-            # Presets convert all images to RGB; some classes do not, so they get converted ones.
+            # Presets convert all images to RGB. Convert them beforehand, for classes that do not, or that use another background.
             given = _converted(given)
-        # A class's random choice is the first one after this seed.
+        # The seed is for classes that choose at random; presets make the first choice after this seed.
         np.random.seed(0)
         told[what] = _result(processor, given, {**call, "return_tensors": tensors}, exact=kind != "sounds")
     return told
@@ -72,7 +72,7 @@ def _converted(image: Any) -> Any:
 
 
 def _result(processor: Any, given: Any, call: Mapping[str, Any], exact: bool) -> Any:
-    """Return a digest of all outputs, or a few values for sounds, or that the call failed."""
+    """Return a digest of all outputs if ``exact``, or else a summary of each output; `FAILED` if the call fails."""
     try:
         values = processor(given, **arguments_of(processor, call))
         values = as_arrays(dict(values)) if call["return_tensors"] == "pt" else values
@@ -84,14 +84,14 @@ def _result(processor: Any, given: Any, call: Mapping[str, Any], exact: bool) ->
 
 
 def _summary(array: np.ndarray) -> dict[str, Any]:
-    """Return an array's type, shape, and some values, evenly spread."""
+    """Return an array's type, its shape, and evenly spaced values of it, at most `_VALUES`."""
     places = np.linspace(0, max(array.size - 1, 0), _VALUES).astype(int)
     values = array.reshape(-1)[places].astype(np.float64) if array.size else np.zeros(0)
     return {"dtype": str(array.dtype), "shape": list(array.shape), "values": values.round(7).tolist()}
 
 
 def unequal(expected: Mapping[str, Any], given: Mapping[str, Any], tolerance: float) -> list[str]:
-    """Return the cases in which a preset differs from transformers' class, among those in which the class has a result."""
+    """Return a line for each case in which a preset's result differs from that of transformers' class, unless the class fails."""
     return [
         f"{what}: expected {wanted}, got {given[what]}"
         for what, wanted in expected.items()

@@ -12,7 +12,7 @@ from processors import by_transformers, class_of, ours, pictures, result_or_refu
 
 from penstock.presets import PresetError, preset, read_configuration
 
-# Settings that do not affect the values for a picture from a file: the device and form of the result, which presets set themselves.
+# Settings that do not affect the result's values for a picture from a file; presets determine the device and form of results.
 _ELSEWHERE = ("return_tensors", "device", "data_format", "input_data_format")
 _SIZES: tuple[object, ...] = (
     40,
@@ -24,7 +24,7 @@ _SIZES: tuple[object, ...] = (
     {"longest_edge": 48},
     {"max_height": 33, "max_width": 44},
 )
-# Settings that only have an effect together.
+# Changes of several settings, each of which has an effect only together with the others.
 _TOGETHER: tuple[dict[str, object], ...] = (
     {"do_center_crop": True, "crop_size": {"height": 29, "width": 33}},
     {"do_center_crop": True, "crop_size": {"height": 91, "width": 94}},
@@ -42,7 +42,9 @@ _BEYOND = ({"do_pan_and_scan": True},)
 
 
 def settings_of(name: str, backend: str) -> dict[str, Any]:
-    """Return the settings that a configuration's class in transformers declares, and their values."""
+    """Return the settings that a configuration's class in transformers declares, with their values in the configuration or, if it
+    does not contain them, their defaults.
+    """
     kind = class_of(CONFIGURATIONS[name], backend)
     held = {key: CONFIGURATIONS[name].get(key, getattr(kind, key, None)) for key in kind.valid_kwargs.__annotations__}
     return json.loads(json.dumps(held, default=_plain))
@@ -53,7 +55,7 @@ def _plain(value: Any) -> Any:
 
 
 def variations(settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
-    """Yield changes of settings, derived from the settings of a class."""
+    """Yield dictionaries of changed settings to try, for a class with these settings."""
     for together in _TOGETHER:
         if together.keys() <= settings.keys():
             yield together
@@ -63,7 +65,7 @@ def variations(settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
 
 
 def _others(key: str, value: Any) -> Sequence[object]:
-    """Return values for a setting, other than the one it has."""
+    """Return values to try for a setting whose value is ``value``."""
     if isinstance(value, bool) or (value is None and not key.endswith(("_size", "_length", "_pixels", "size"))):
         return (not value,)
     if isinstance(value, Mapping) or key in ("size", "crop_size", "pad_size"):
@@ -80,13 +82,15 @@ def _others(key: str, value: Any) -> Sequence[object]:
 
 
 def picture() -> Any:
-    """Return the picture for all trials."""
+    """Return the picture that is processed with each variation."""
     return next(iter(pictures(1, 90)))
 
 
 def recorded(name: str, backend: str) -> dict[str, Any]:
-    """Return the settings of transformers' class, and the outcome of a picture with each variation, in their order: a
-    digest, that nothing changed, or that it was refused.
+    """Return the settings of transformers' class, and its results for the picture.
+
+    `plain` is the digest of the result without changes. `results` has, for each variation in order and separated by spaces, a digest,
+    `UNCHANGED` if the result is the same as without changes, or `REFUSED`.
     """
     settings, image = settings_of(name, backend), picture().image
 
@@ -103,17 +107,17 @@ def recorded(name: str, backend: str) -> dict[str, Any]:
 
 
 def digest(compute: Callable[[], Mapping[str, Any]]) -> str:
-    """Return a short digest of all results of a function, or that it was refused."""
+    """Return a short digest of all outputs of a function, or `REFUSED` if it raises an error."""
     try:
         told = result_or_refusal(compute)
     except (TypeError, AttributeError, LookupError, AssertionError, ImportError, NameError, OSError):
-        # Classes raise these, too, for input that they do not expect.
+        # transformers' classes raise these errors, too, for input that they do not expect.
         return REFUSED
     return REFUSED if told == "refused" else told[:8]
 
 
 def wrong(name: str, backend: str, held: Mapping[str, Any]) -> list[str]:
-    """Return the settings that a preset ignores, or interprets differently from transformers' class."""
+    """Return a line for each variation of settings that a preset ignores, or interprets differently from transformers' class."""
     file = np.array(picture().file)
     told = []
     for changed, result in zip(variations(held["settings"]), held["results"].split(" "), strict=True):
@@ -125,7 +129,7 @@ def wrong(name: str, backend: str, held: Mapping[str, Any]) -> list[str]:
 
 
 def _by_preset(configuration: Mapping[str, object], backend: str, file: np.ndarray) -> str | None:
-    """Return a digest of a preset's result, or None if there is none."""
+    """Return a digest of a preset's result, or None if no preset supports the configuration."""
     try:
         pipeline = preset(configuration, batch_size=1, backend=backend)
     except PresetError:

@@ -136,7 +136,7 @@ def test_published_configurations_give_what_the_class_gives(where: str) -> None:
 
 
 def test_all_families_are_compared_with_what_their_classes_save() -> None:
-    # Not saved: two whose classes in transformers have other names, and those that are not from transformers.
+    # Two families whose classes have other names in transformers, and two that are not from transformers, have no saved configuration.
     of_others = {"OpenClipImageProcessor", "YoloLetterboxImageProcessor"}
     unsaved = {"Qwen2_5_VLImageProcessor", "Qwen3VLImageProcessor"} | of_others
     assert set(presets.families()) - SAVED.keys() == unsaved
@@ -172,8 +172,8 @@ def test_configurations_that_classes_write_are_read() -> None:
 
 
 MISREAD = {"pp-ocrv5-rec-small": ("30 x 1", "201 x 1", "401 x 2", "700 x 3")}
-"""Images that become one column wide as floats: PyTorch 2.14 misreads the strides of such a tensor, and repeats one
-row. For the same tensor, made contiguous first, it computes the preset's result.
+"""Files, by configuration, whose recorded result is wrong. Their images are resized to one column, as floats: PyTorch 2.14 misreads
+the strides of such a tensor, and repeats one row. If the tensor is made contiguous first, it computes the preset's result.
 """
 
 
@@ -254,7 +254,7 @@ def test_metadata_in_lists_of_conversations() -> None:
 
 
 def test_durations_of_metadata_are_followed() -> None:
-    """A container may state another duration than follows from frames and rate; presets use it if the class does."""
+    """A container may state a duration that is not the quotient of frames and rate; presets use it if the class does."""
     configuration = {**VIDEOS["glm4v"], "do_sample_frames": True}
     video = np.arange(24, dtype=np.uint8)[:, None, None, None] * np.ones((40, 44, 3), np.uint8)
     stated = {"total_num_frames": len(video), "fps": 8.0, "duration": 5.2}
@@ -287,7 +287,7 @@ def test_sounds_equal_what_transformers_gave(name: str) -> None:
         presets.read_configuration(SOUNDS[name]),
     )
     for batch in ([sound] for sound in sounds()), [sounds()]:
-        # Sounds are not padded to the length of other sounds in the batch.
+        # Pipelines do not pad sounds to the length of the batch's longest sound.
         results = [[list(map(np.array, values)) for values in zip(*pipeline.run(audio=given))] for given in batch]
         told = [dict(zip(family.outputs, (value[None] for value in values))) for each in results for values in each]
         assert [{key: digest_of(value) for key, value in each.items()} for each in told] == alone

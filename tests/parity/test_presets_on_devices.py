@@ -30,7 +30,7 @@ _CODEC = {"feature_extractor_type": "DacFeatureExtractor", "hop_length": 320}
 
 
 def given(device: str, pipeline: Pipeline, samples: Sequence[np.ndarray], batches: int = 1) -> list[list[np.ndarray]]:
-    """Run batches; return all outputs of the last one, and check that they are on the GPU if ``device`` says so."""
+    """Run batches; return the outputs of the last one, and check that they are on the GPU if ``device`` is "gpu"."""
     (name,) = (node.name for node in pipeline.graph.operators[0].outputs)
     for _ in range(batches):
         outputs = pipeline.run(**{name: list(samples)})
@@ -40,7 +40,7 @@ def given(device: str, pipeline: Pipeline, samples: Sequence[np.ndarray], batche
 
 
 def check_equal(configuration: Mapping[str, object], samples: Sequence[np.ndarray], **settings: Any) -> None:
-    """Raise AssertionError unless both devices return the same bytes, even for batches for which launches are repeated."""
+    """Raise AssertionError unless both devices return the same bytes, also in later batches, which repeat recorded launches."""
     settings["batch_size"] = len(samples)
     on_cpu, on_gpu = (presets.preset(configuration, device=device, **settings) for device in ("cpu", "gpu"))
     assert [node.name for node in on_gpu.graph.outputs] == [node.name for node in on_cpu.graph.outputs]
@@ -82,7 +82,7 @@ def test_what_the_host_computes(configuration: dict[str, object], samples: list[
 
 @pytest.mark.parametrize("name", ["dinov2-small", "siglip2-small", "llava-next-small", "dinov3-small"])
 def test_strange_files(name: str) -> None:
-    """Files with palettes, CMYK or 16 bits are decoded as on the CPU."""
+    """Files with palettes, CMYK or 16 bits have the same results on the GPU as on the CPU."""
     files = {what: np.frombuffer(file, np.uint8) for what, file in strange_files().items()}
     check_equal(
         CONFIGURATIONS[name], [files[what] for what in ("palette", "gray", "1 bit", "CMYK", "16 bits", "30 x 1")]
@@ -119,7 +119,7 @@ def test_an_image_that_a_family_refuses_fails_alone() -> None:
 
 
 def test_batches_that_are_decoded_ahead() -> None:
-    """Batches come in order while the next ones are decoded; closing the pipeline drops those."""
+    """Batches are returned in order while the next ones are decoded; closing the pipeline discards decoded batches."""
     files = [picture.file for picture in pictures(8, MOST)]
     settings: dict[str, Any] = {"batch_size": 2, "num_threads": 3}
     ahead = presets.preset(CONFIGURATIONS["qwen2-vl-small"], device="gpu", prefetch_queue_depth=2, **settings)

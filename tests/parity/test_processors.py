@@ -1,4 +1,4 @@
-"""Presets apart from images' pixels: token counts, cache keys, feature extractors for speech, and refusals."""
+"""Everything about presets except the pixels of images: token counts, cache keys, features of sounds, and refusals."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_patches_are_as_many_as_were_counted() -> None:
     ],
 )
 def test_tokens_are_as_many_as_the_class_tells(name: str, output: int, patches: int | None) -> None:
-    """Compare what each class reports about an image: its patches vertically and horizontally, and its number of tokens."""
+    """Compare token counts with an output of the preset: the patches of each image vertically and horizontally, or its tokens."""
     sizes, configuration = [(853, 1280), (40, 60), (700, 210)], {"image_processor_type": name}
     pipeline = presets.preset(configuration, batch_size=3, encoded=False)
     told = [np.array(each) for each in pipeline.run(images=[np.zeros((*size, 3), np.uint8) for size in sizes])[output]]
@@ -140,7 +140,7 @@ def test_keys_tell_settings_and_bytes_apart() -> None:
         presets.content_key(INTERNVL, b"one"),
     ]
     assert len(set(keys)) == len(keys)
-    # The same settings in another notation.
+    # The same settings in another notation have the same key.
     assert presets.content_key(QWEN | {"size": None, "do_resize": True, "min_pixels": 3136}, b"one") == keys[0]
 
 
@@ -484,7 +484,7 @@ def of_sounds(name: str, **settings: object) -> FeatureExtractor:
 
 
 def test_rows_of_bands_are_filled_and_cut() -> None:
-    """SeamlessM4T's rows come in pairs, and Speech2Text's have mean 0 and variance 1 within the sound."""
+    """SeamlessM4T joins pairs of rows; for Speech2Text, the rows of the sound, without padding, have mean 0 and variance 1."""
     sounds = [sound(9000), sound(5003)]
     pairs = of_sounds("SeamlessM4T")(sounds, return_tensors="np")
     assert pairs.input_features.shape == (2, 27, 160)
@@ -517,7 +517,7 @@ def test_masks_of_bands(name: str, shape: tuple[int, int], counted: list[int]) -
     assert masks.dtype == bool
     assert masks.sum(axis=1).tolist() == counted
     alone = of_sounds(name, **settings)([sound(5003)], return_tensors="np").input_features[0]
-    # Compare without the last windows, which reach beyond the end of the sound.
+    # Do not compare the last windows, which extend beyond the end of the sound.
     np.testing.assert_array_equal(features.input_features[1, : counted[1] - 3], alone[: counted[1] - 3])
 
 
@@ -534,7 +534,7 @@ def test_sounds_become_as_many_rows() -> None:
 
 
 def test_sounds_that_classes_cut_into_several_are_refused() -> None:
-    """Sounds that are not cut are padded to a fixed length, whatever a call requests."""
+    """Sounds that the class does not cut are padded to a fixed length, whatever the call requests."""
     sounds = [sound(9000), sound(5003)]
     moss = of_sounds("MossTranscribeDiarize", chunk_length=1)
     features = moss(sounds, padding=True, return_tensors="np")
@@ -648,7 +648,7 @@ def test_settings_that_classes_do_not_have_are_ignored_in_configurations_only(ca
 
 
 def test_files_that_hold_the_settings_of_several_classes_are_split() -> None:
-    """Qwen2.5-Omni and Gemma 3n have such files."""
+    """Qwen2.5-Omni and Gemma 3n are published with such files."""
     sounds = {"feature_size": 128, "chunk_length": 300, "n_samples": 4800000, "nb_max_frames": 30000, "dither": 0.0}
     images = {"min_pixels": 3136, "max_pixels": 12845056, "patch_size": 14, "merge_size": 2}
     both = {
@@ -672,7 +672,7 @@ def test_files_that_hold_the_settings_of_several_classes_are_split() -> None:
 
 
 def test_attributes_are_followed_or_refused() -> None:
-    """Attributes may be set after construction, changed in place, or set back; a refused one leaves the processor unchanged."""
+    """Attributes may be assigned, changed in place, or set back; refusing an assignment leaves the processor unchanged."""
     image = np.random.default_rng(3).integers(0, 256, (70, 90, 3), np.uint8)
     processor, size = ImageProcessor(QWEN), {"shortest_edge": 784, "longest_edge": 4000}
 
@@ -779,7 +779,10 @@ def test_nothing_is_refused() -> None:
 
 
 def test_settings_of_a_call_and_of_a_processor(tmp_path: Path) -> None:
-    """Such settings replace the configuration's, for one call or for all; a folder may have all settings in one file."""
+    """Arguments of a call, or of `from_pretrained`, replace settings of the configuration, for this call or for all calls.
+
+    The configuration may be a part of a folder's `processor_config.json`.
+    """
     (tmp_path / "processor_config.json").write_text(json.dumps({"image_processor": QWEN | {"min_pixels": 28 * 28}}))
     image = np.zeros((28, 56, 3), np.uint8)
     processor = ImageProcessor.from_pretrained(tmp_path, revision="main", trust_remote_code=False)
@@ -800,7 +803,7 @@ def test_settings_of_a_call_and_of_a_processor(tmp_path: Path) -> None:
 
 
 def test_one_file_for_several_classes(tmp_path: Path) -> None:
-    """Each class uses its part of that file, rather than a separate file in the folder, which it uses if there is no such part."""
+    """Each class uses its part of `processor_config.json`, and a separate file in the folder only if there is no such part."""
     videos = {"video_processor_type": "Qwen2VLVideoProcessor", "patch_size": 7}
     combined = {"image_processor": QWEN, "feature_extractor": WAVE | {"do_normalize": False}, "video_processor": videos}
 
@@ -862,7 +865,7 @@ def test_what_could_be_planes_or_pixels_is_told() -> None:
 
 
 def test_prompts_of_several_images() -> None:
-    """Prompts with fewer images than others are padded after their last one."""
+    """If prompts have different numbers of images, empty images are added to the end of the shorter ones."""
     processor = ImageProcessor({"image_processor_type": "Idefics2ImageProcessor"})
     images = [np.full((side, 400, 3), 255, np.uint8) for side in (380, 390, 400)]
     features = processor([images[:2], images[2:]], return_tensors="np")

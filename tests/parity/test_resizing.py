@@ -103,7 +103,8 @@ def test_what_is_not_resized_as_floats() -> None:
 
 @pytest.mark.parametrize("library", ["pil", "torchvision"])
 def test_windows_that_begin_where_an_outer_weight_is_zero(library: str) -> None:
-    # Enlarged sevenfold, every seventh filter is centred on a pixel: its outer weights are 0, and it begins after the next one.
+    # If an image is enlarged sevenfold, every seventh filter is centred on a pixel. Its outer weights are 0, so that it begins at a
+    # later pixel than the filter after it.
     held = io.BytesIO()
     Image.fromarray(image((32, 53, 3))).save(held, "JPEG", subsampling=0)
     file = np.frombuffer(held.getvalue(), np.uint8)
@@ -119,7 +120,7 @@ def test_windows_that_begin_where_an_outer_weight_is_zero(library: str) -> None:
 
 @pytest.mark.parametrize("size", [(60, 80), (60, 33), (91, 80), (60, 3)])
 def test_axes_that_stay_as_they_are(size: tuple[int, int]) -> None:
-    """A pass that would change nothing is left out; a crop after the resize limits what is computed."""
+    """The pass along an axis whose extent stays the same is left out; a crop after the resize limits what is computed."""
     whole = image()
     expected = np.asarray(Image.fromarray(whole).resize(size[::-1], Image.Resampling.BICUBIC))
 
@@ -163,7 +164,7 @@ def test_regions_are_cut_out_before(library: str) -> None:
     np.testing.assert_array_equal(cut[0], region[0])
 
 
-# All of them use GPU kernels, except those that follow OpenCV, and those whose images are reduced first.
+# Calls with GPU kernels, except those that follow OpenCV, or that reduce images first, which run on the CPU.
 ON_GPU: dict[str, dict[str, Any]] = {
     "pil": {"reference": "pil", "size": [50, 70]},
     "pil-nearest": {"reference": "pil", "interpolation": "nearest", "size": [50, 70]},
@@ -226,7 +227,7 @@ def test_what_follows_on_a_gpu(with_gpu: None) -> None:
 
 @pytest.mark.parametrize("side", range(1, 9))
 def test_crops_whose_start_is_rounded_down(side: int) -> None:
-    """As in transformers' variants for Pillow, smaller images get the larger margins above and to the left."""
+    """As in transformers' classes for Pillow, the odd pixel of the margins around a smaller image is above, or to the left."""
     image = np.arange(1, side * side * 3 + 1, dtype=np.uint8).reshape(side, side, 3)
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)

@@ -1,5 +1,5 @@
-"""Records the result of timm's evaluation transform for a picture, with every data configuration of timm's models, for the
-tests.
+"""Records, for the tests, the results of timm's evaluation transform for a picture, with each data configuration of timm's
+models.
 
 PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/timm_tags.py
 
@@ -28,17 +28,17 @@ def picture() -> Image.Image:
 
 
 def configuration_of(data: str) -> dict[str, Any]:
-    """Return a configuration as of `transformers` with a data configuration of timm, given as JSON."""
+    """Return a configuration for `transformers` with a data configuration of timm, which is given as JSON."""
     return {"image_processor_type": "TimmWrapperImageProcessor", "pretrained_cfg": json.loads(data)}
 
 
 def digest_of(values: np.ndarray) -> str:
-    """Return the digest of an array of float32."""
+    """Return a digest of an array: of its type, its shape and its values."""
     return hashlib.blake2b(f"{values.dtype} {values.shape}".encode() + values.tobytes(), digest_size=8).hexdigest()
 
 
 def main() -> None:
-    """Record each different configuration, how many tags have it, and a digest of its result."""
+    """Record each distinct data configuration, the number of models with it, and a digest of its result."""
     torchvision_functional()
     import timm
     from timm.data import create_transform, resolve_data_config
