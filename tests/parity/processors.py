@@ -20,7 +20,10 @@ BACKENDS = ("torchvision", "pil")
 
 
 def backends_of(name: str) -> tuple[str, ...]:
-    """Return the backends with which presets support a configuration: those for which transformers has a class."""
+    """Return the backends with which presets support a configuration.
+
+    These are all for which transformers has a class, except `pil` for a few configurations, such as Chameleon's and Perceiver's.
+    """
     family = read_configuration(CONFIGURATIONS[name])
     return tuple(backend for backend in BACKENDS if _is_followed(family, backend))
 
