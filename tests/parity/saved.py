@@ -56,7 +56,7 @@ def _results(configuration: Mapping[str, Any], processor: Any, tensors: str) -> 
             continue
         converts = getattr(processor, "do_convert_rgb", False) and class_name(configuration) not in _OWN_BACKGROUNDS
         if kind == "images" and not converts:
-            # Presets convert all images to RGB. Convert them beforehand, for classes that do not, or that use another background.
+            # Convert images to RGB as presets do, because the class does not, or puts transparent images on another background.
             given = _converted(given)
         # The seed is for classes that choose at random; presets make the first choice after this seed.
         np.random.seed(0)

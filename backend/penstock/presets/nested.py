@@ -200,7 +200,7 @@ class FuyuFamily(FixedFamily):
         size: `height` and `width` of the canvas.
         padding_value: the value of the canvas around the image, before rescaling; must be a whole number.
         padding_mode: must be `constant`.
-        patch_size: accepted without effect: it is read in a later step.
+        patch_size: without effect, as the preset does not cut the canvas into patches.
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 1080, "width": 1920})

@@ -67,7 +67,7 @@ def test_bands_of_equal_power_per_hertz_are_equal() -> None:
 
 @pytest.mark.parametrize("layout", ["ft", "tf"])
 def test_librosa_s_bands_are_computed_in_double_precision(layout: str) -> None:
-    edges = 200 / 3 * np.linspace(0, 12, 6)  # linear, below 1 kHz
+    edges = 200 / 3 * np.linspace(0, 12, 6)  # evenly spaced, as the scale is linear below 1 kHz
     frequencies = np.linspace(0, 8000, 257)[None]
     rising = (frequencies - edges[:-2, None]) / (edges[1:-1] - edges[:-2])[:, None]
     falling = (edges[2:, None] - frequencies) / (edges[2:] - edges[1:-1])[:, None]

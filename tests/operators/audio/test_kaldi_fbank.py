@@ -1,4 +1,4 @@
-"""`kaldi_fbank` compared with `mel_features`, which computes the same in double precision; and its frames."""
+"""`kaldi_fbank` compared with `mel_features`, which computes the same in double precision, and with other calls of itself."""
 
 from __future__ import annotations
 

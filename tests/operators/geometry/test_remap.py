@@ -22,7 +22,10 @@ def run(define: Any) -> np.ndarray:
 
 
 def maps(height: int, width: int) -> list[np.ndarray]:
-    """Return the two maps, of x and y, to which the affine map takes the centres of pixels; (0, 0) is the image's corner."""
+    """Return a map of x and a map of y: the positions in the image for the centres of output pixels, computed by the affine map.
+
+    Position (0, 0) is the corner of the image.
+    """
     y, x = np.mgrid[:height, :width].astype(np.float32) + np.float32(0.5)
     return [row[0] * x + row[1] * y + row[2] for row in MATRIX]
 

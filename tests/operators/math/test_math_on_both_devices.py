@@ -15,7 +15,7 @@ CLOSE: dict[str, Define] = {
     "normalized": lambda device: fn.normalize(images(device)),
     "normalized together": lambda device: fn.normalize(images(device), axes=[0, 1], batch=True, ddof=1),
 }
-"""Cases with a tolerance: integers within 1, real numbers within 1e-5."""
+"""Cases whose results may differ between devices: integers by at most 1, real numbers by at most 1e-5."""
 
 
 @pytest.mark.parametrize("name", CLOSE)

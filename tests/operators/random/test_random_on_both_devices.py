@@ -41,7 +41,7 @@ CLOSE: dict[str, Define] = {
     "noise": lambda device: fn.noise.gaussian(images(device), stddev=fn.random.uniform(range=[1, 20])),
     "noise int64": lambda device: fn.noise.gaussian(fn.cast(images(device), dtype=types.INT64), stddev=20.0),
 }
-"""Cases with a tolerance: integers within 1, real numbers within 1e-5."""
+"""Cases whose results may differ between devices: integers by at most 1, real numbers by at most 1e-5."""
 
 
 @pytest.mark.parametrize("name", EXACT)

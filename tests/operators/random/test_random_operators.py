@@ -107,7 +107,7 @@ def test_boxes_that_no_window_fits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("dtype", [types.UINT8, types.INT32, types.FLOAT, types.FLOAT64])
 def test_numbers_do_not_depend_on_how_many_are_drawn(dtype: types.DALIDataType) -> None:
-    """One call draws few numbers for all samples at once, or many for each sample: numbers are the same."""
+    """Few numbers are drawn for all samples in one call, and many numbers sample by sample: the first numbers are the same."""
 
     @pipeline_def(batch_size=3, num_threads=2, device_id=None)
     def define(count: int) -> tuple[DataNode, ...]:

@@ -40,7 +40,7 @@ class Squeeze(Operator):
         if axes is not None:
             if len(set(axes)) < len(axes):
                 raise RuntimeError(f"Specified at least twice same dimension to remove. Axes: {axes}")
-            # Axes out of range are ignored, and so is every axis after a negative one.
+            # Axes that do not exist are ignored; if one of them is negative, all axes are ignored.
             axes = [] if min(axes, default=0) < 0 else [axis for axis in axes if axis < batch.ndim()]
         removed = resolve_axes(axes, self.args["axis_names"], batch.layout(), batch.ndim()) or []
         remaining = [axis for axis in range(batch.ndim()) if axis not in removed]

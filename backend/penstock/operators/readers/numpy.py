@@ -297,7 +297,7 @@ def _native(array: np.ndarray) -> np.ndarray:
 
 
 def _as_held(value: float, dtype: np.dtype) -> float:
-    """Return the fill value as it is in a type: for integer types it is rounded and saturates, unlike in `crop`."""
+    """Return the fill value converted to a type; for integer types, it is rounded and saturated, unlike in `crop`."""
     if dtype.kind not in "iu":
         return value
     limits = np.iinfo(dtype)
