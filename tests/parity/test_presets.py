@@ -271,7 +271,7 @@ def test_durations_of_metadata_are_followed() -> None:
 
 def test_frames_that_are_not_taken() -> None:
     assert presets.sampled_frames(VIDEOS["qwen2-vl"], 3) == [0, 1, 2]
-    with pytest.raises(ValueError, match="A video has frames"):
+    with pytest.raises(ValueError, match="The number of a video's frames must be positive"):
         presets.sampled_frames({**VIDEOS["qwen3-vl"], "do_sample_frames": True}, 0)
     with pytest.raises(presets.PresetError, match="is for images, not for videos of which frames are sampled"):
         presets.sampled_frames(CONFIGURATIONS["vit"], 3)
@@ -353,7 +353,9 @@ def test_videos_of_one_frame_and_settings_that_are_not_followed() -> None:
         presets.preset({**VIDEOS["qwen2-vl"], "cap_pixels_per_frame": True})
     with pytest.raises(presets.PresetError, match="no variant of `pil`"):
         presets.preset(VIDEOS["qwen2-vl"], backend="pil")
-    with pytest.raises(ValueError, match=r"A size has frames, height, width, which are positive\. Got: \(10, 10\)"):
+    with pytest.raises(
+        ValueError, match=r"A size must have frames, height, width, which must be positive\. Got: \(10, 10\)"
+    ):
         presets.count_tokens(VIDEOS["qwen2-vl"], [(10, 10)])
 
 
@@ -410,7 +412,10 @@ def test_images_that_keep_their_sizes_fit_into_no_tensor() -> None:
         ({"image_processor_type": "ViTImageProcessor", "do_flip_channel_order": True}, "`do_flip_channel_order`"),
         ({"image_processor_type": "Qwen2VLImageProcessor", "do_pad": True}, "`do_pad`"),
         ({"image_processor_type": "ViTImageProcessor", "resample": 5}, "the filter hamming"),
-        ({"image_processor_type": "ViTImageProcessor", "size": {"longest_edge": 3}}, "`size` is a number, or has"),
+        (
+            {"image_processor_type": "ViTImageProcessor", "size": {"longest_edge": 3}},
+            "`size` must be a number, or have",
+        ),
         (
             {"image_processor_type": "SamImageProcessor", "pad_size": {"height": 1024, "width": 1023}},
             "pads to at least the longest edge",

@@ -136,7 +136,7 @@ def test_batches_that_are_decoded_ahead() -> None:
 
 
 def test_a_device_that_there_is_not() -> None:
-    with pytest.raises(ValueError, match=r"`device` is cpu or gpu\. Got: 'mixed'"):
+    with pytest.raises(ValueError, match=r"`device` must be cpu or gpu\. Got: 'mixed'"):
         presets.preset(CONFIGURATIONS["vit"], device="mixed")
 
 

@@ -290,7 +290,7 @@ class LlavaFamily(FixedFamily):
     def converted(self, values: Values) -> Values:
         if values["do_pad"] and not isinstance(values["image_mean"], (list, tuple)):
             raise PresetError(
-                f"`image_mean` has a value for each channel where `do_pad` is set. Got: {values['image_mean']}"
+                f"`image_mean` must have a value for each channel if `do_pad` is set. Got: {values['image_mean']}"
             )
         return super().converted(values)
 
@@ -327,7 +327,7 @@ class JanusFamily(FixedFamily):
 
     def converted(self, values: Values) -> Values:
         if not isinstance(values["image_mean"], (list, tuple)):
-            raise PresetError(f"`image_mean` has a value for each channel. Got: {values['image_mean']}")
+            raise PresetError(f"`image_mean` must have a value for each channel. Got: {values['image_mean']}")
         settings = super().converted(values)
         if settings["size"]["height"] != settings["size"]["width"] or settings["min_size"] < 0:
             raise PresetError("`size` must be square, and `min_size` must not be negative")

@@ -106,7 +106,7 @@ class BridgeTowerFamily(ViltFamily):
 
     def converted(self, values: Values) -> Values:
         if not isinstance(values["crop_size"], Mapping):
-            raise PresetError(f"`crop_size` has `shortest_edge`. Got: {values['crop_size']!r}")
+            raise PresetError(f"`crop_size` must have `shortest_edge`. Got: {values['crop_size']!r}")
         side = size_of(values["crop_size"], False, "`crop_size`", frozenset({"shortest_edge"}))["shortest_edge"]
         return super().converted({**values, "crop_size": side})
 
@@ -132,7 +132,7 @@ class OneFormerFamily(DetectionFamily):
     def converted(self, values: Values) -> Values:
         settings = super().converted(values)
         if not isinstance(settings["class_info_file"], str):
-            raise PresetError(f"`class_info_file` is the name of a file. Got: {settings['class_info_file']!r}")
+            raise PresetError(f"`class_info_file` must be the name of a file. Got: {settings['class_info_file']!r}")
         return settings
 
     def joined(self, images: Sequence[Features]) -> Values:
@@ -273,7 +273,7 @@ class DptFamily(FixedFamily):
     def converted(self, values: Values) -> Values:
         settings = super().converted(values)
         if settings["ensure_multiple_of"] < 1 or settings["size_divisor"] < settings["do_pad"]:
-            raise PresetError("`ensure_multiple_of` is positive, and `size_divisor`, too, where `do_pad` is set")
+            raise PresetError("`ensure_multiple_of` must be positive, and `size_divisor`, too, if `do_pad` is set")
         return settings
 
     def check(self, backend: str) -> None:
@@ -342,7 +342,7 @@ class ZoeFamily(FixedFamily):
             )
         numerator, denominator = self._multiple
         if not 0 < numerator < 1 << 16 or denominator >= 1 << 16:
-            raise PresetError(f"`ensure_multiple_of` is a positive number. Got: {self.ensure_multiple_of}")
+            raise PresetError(f"`ensure_multiple_of` must be positive. Got: {self.ensure_multiple_of}")
 
     @property
     def _multiple(self) -> tuple[int, int]:

@@ -27,7 +27,7 @@ class LayoutFamily(FixedFamily):
         super().check(backend)
         if self.apply_ocr:
             raise PresetError(
-                "`apply_ocr` is false, as no preset reads words: give the words and boxes to the tokenizer"
+                "`apply_ocr` must be false, as no preset reads words: pass the words and boxes to the tokenizer"
             )
         if self.do_center_crop and backend == "pil":
             raise PresetError("`do_center_crop`: presets with `backend='pil'` do not crop after LayoutLM's resizing")

@@ -197,7 +197,7 @@ class ImageFamily(Family):
                 settings[key] = tuple(np.broadcast_to(np.asarray(settings[key], np.float64), CHANNELS).tolist())
             except (TypeError, ValueError):
                 raise PresetError(
-                    f"`{key}` is a number, or one for each of {CHANNELS} channels. Got: {settings[key]!r}"
+                    f"`{key}` must be a number, or one for each of {CHANNELS} channels. Got: {settings[key]!r}"
                 ) from None
         return settings
 
@@ -210,7 +210,7 @@ class ImageFamily(Family):
     def _check_factor(self, backend: str) -> None:
         """Raise PresetError if values are multiplied by a `rescale_factor` that is not exactly the reciprocal of a float32 number."""
         if self.do_rescale and not self.rescale_factor:
-            raise PresetError("`rescale_factor` is not 0")
+            raise PresetError("`rescale_factor` must not be 0")
         if self.fuses_factor(backend):
             return
         divisor = self.divisor()
@@ -388,7 +388,7 @@ def _of_type(value: object, default: object, what: str) -> object:
 
 
 def _refuse(value: object, what: str, wanted: str) -> object:
-    raise PresetError(f"{what} is {wanted}. Got: {value!r}")
+    raise PresetError(f"{what} must be {wanted}. Got: {value!r}")
 
 
 def size_of(value: object, square: bool, what: str, *forms: frozenset[str]) -> dict[str, int]:
@@ -413,9 +413,9 @@ def size_of(value: object, square: bool, what: str, *forms: frozenset[str]) -> d
         size = {key: int(number) for key, number in value.items() if number is not None}
     if size is None or set(size) not in allowed:
         choices = ", or ".join(" and ".join(f"`{key}`" for key in sorted(form)) for form in allowed if form)
-        raise PresetError(f"{what} is a number, or has {choices}. Got: {value!r}")
+        raise PresetError(f"{what} must be a number, or have {choices}. Got: {value!r}")
     if min(size.values(), default=1) < 1:
-        raise PresetError(f"{what} is positive. Got: {value!r}")
+        raise PresetError(f"{what} must be positive. Got: {value!r}")
     return size
 
 
@@ -430,7 +430,7 @@ def checked_extents(size: Sequence[int], names: Sequence[str]) -> Sequence[int]:
         ValueError: the number of extents is not that of the names, or one is not positive.
     """
     if len(size) != len(names) or min(size) < 1:
-        raise ValueError(f"A size has {', '.join(names)}, which are positive. Got: {tuple(size)}")
+        raise ValueError(f"A size must have {', '.join(names)}, which must be positive. Got: {tuple(size)}")
     return size
 
 

@@ -106,7 +106,7 @@ class TvpFamily(FramesFamily):
         super().check(backend)
         self.check_floats()
         if self.constant_values:
-            raise PresetError(f"`constant_values` is 0. Got: {self.constant_values}")
+            raise PresetError(f"`constant_values` must be 0. Got: {self.constant_values}")
         if not self.do_pad or not self.pad_size:
             raise PresetError("`do_pad`: TVP is supported only where it pads")
 
@@ -225,7 +225,7 @@ class FuyuFamily(FixedFamily):
         if not (self.do_pad and self.do_resize) or self.padding_mode != "constant":
             raise PresetError("Fuyu is supported only where it resizes and pads, with `padding_mode='constant'`")
         if self.padding_value not in range(256):
-            raise PresetError(f"`padding_value` is a whole number from 0 to 255. Got: {self.padding_value}")
+            raise PresetError(f"`padding_value` must be a whole number from 0 to 255. Got: {self.padding_value}")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         canvas = self.size["height"], self.size["width"]

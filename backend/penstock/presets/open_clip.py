@@ -38,7 +38,7 @@ class OpenClipFamily(Family):
         settings = super().converted(values)
         for name in ("preprocess_cfg", "model_cfg"):
             if not isinstance(settings[name], Mapping):
-                raise PresetError(f"`{name}` is an object, as in `open_clip_config.json`. Got: {settings[name]!r}")
+                raise PresetError(f"`{name}` must be an object, as in `open_clip_config.json`. Got: {settings[name]!r}")
             settings[name] = dict(settings[name])
         preprocess, vision = settings["preprocess_cfg"], settings["model_cfg"].get("vision_cfg")
         size = vision.get("image_size") if isinstance(vision, Mapping) else preprocess.get("size")
@@ -63,7 +63,7 @@ class OpenClipFamily(Family):
         super().check(backend)
         if len(self._size) != _SIDES or not all(isinstance(side, int) and side > 0 for side in self._size):
             raise PresetError(
-                f"`image_size` is a positive integer, or a height and a width. Got: {self._setting('size', 0)!r}"
+                f"`image_size` must be a positive integer, or a height and a width. Got: {self._setting('size', 0)!r}"
             )
         for name, default, choices in (
             ("resize_mode", "shortest", _MODES),
@@ -76,7 +76,7 @@ class OpenClipFamily(Family):
                 )
         for name in ("mean", "std"):
             if len(self._channels(name, OPENAI["image_mean"])) != CHANNELS:
-                raise PresetError(f"`{name}` is a number, or one for each of {CHANNELS} channels")
+                raise PresetError(f"`{name}` must be a number, or one for each of {CHANNELS} channels")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         high, wide = self._size

@@ -125,7 +125,7 @@ class TextLineFamily(ImageFamily):
                 "`resample`: presets cannot resize float images, or resize without antialiasing, with lanczos"
             )
         if self.pad_size["height"] < self.size["height"] or self.max_image_width < 1:
-            raise PresetError("`pad_size` is not lower than `size`, and `max_image_width` is positive")
+            raise PresetError("`pad_size` must be at least as high as `size`, and `max_image_width` must be positive")
 
     def shared_settings(self, sizes: Sequence[tuple[int, int]]) -> Values:
         widest = max(sizes, key=lambda size: size[1])
@@ -284,7 +284,7 @@ class TableFamily(FixedFamily):
         super().check(backend)
         longest = max((self.crop_size if self.do_center_crop else self.size).values())
         if self.do_pad and (not self.do_resize or min(self.pad_size.values()) < longest):
-            raise PresetError("`do_pad`: SLANeXt is supported only where it resizes or crops to at the most `pad_size`")
+            raise PresetError("`do_pad`: SLANeXt is supported only where it resizes or crops to at most `pad_size`")
 
     def fitted(self, images: DataNode, backend: str) -> DataNode:
         size, _ = fitted_sizes(images, "longest-rounded", SizeArguments(most=max(self.size.values())))

@@ -79,7 +79,7 @@ class PatchFamily(FloatFamily):
     def converted(self, values: Values) -> Values:
         settings = super().converted(values)
         if not isinstance(settings["size"], Mapping):
-            raise PresetError(f"`size` has `shortest_edge` and `longest_edge`. Got: {settings['size']!r}")
+            raise PresetError(f"`size` must have `shortest_edge` and `longest_edge`. Got: {settings['size']!r}")
         size = dict(settings["size"])
         for key, older in (("shortest_edge", "min_pixels"), ("longest_edge", "max_pixels")):
             if settings[older]:
@@ -96,9 +96,9 @@ class PatchFamily(FloatFamily):
         if self.patch_expand_factor > 1 and (self.rule not in _TWO_FRAMES or backend == "pil"):
             raise PresetError("`patch_expand_factor` is supported only for GLM, in torchvision's arithmetic")
         if self.channels_last and self.temporal_patch_size > 1:
-            raise PresetError(f"`temporal_patch_size` is 1. Got: {self.temporal_patch_size}")
+            raise PresetError(f"`temporal_patch_size` must be 1. Got: {self.temporal_patch_size}")
         if self.rule in _TWO_FRAMES and self.temporal_patch_size != 2:
-            raise PresetError(f"`temporal_patch_size` is 2 where sizes depend on it. Got: {self.temporal_patch_size}")
+            raise PresetError(f"`temporal_patch_size` must be 2 if sizes depend on it. Got: {self.temporal_patch_size}")
 
     def fit(self, height: int, width: int) -> Fit:
         """Return the size to which an image is resized, and the size of its canvas."""
@@ -198,7 +198,7 @@ class HunYuanFamily(PatchFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.resample != 3:
-            raise PresetError(f"`resample` is 3. Got: {self.resample}")
+            raise PresetError(f"`resample` must be 3. Got: {self.resample}")
 
 
 HUNYUAN_V4 = HunYuanFamily(torchvision_only=True)
@@ -278,7 +278,7 @@ class NeoFamily(FloatFamily):
             settings["size"], False, "`size`", frozenset({"min_pixels", "max_pixels"}), frozenset()
         )
         if settings["patch_size"] < 1 or settings["max_side"] < 0:
-            raise PresetError("`patch_size` is positive, and `max_side` not negative")
+            raise PresetError("`patch_size` must be positive, and `max_side` must not be negative")
         return settings
 
     @property
@@ -444,7 +444,7 @@ class KimiFamily(FloatFamily):
             if settings[key] < 1:
                 raise PresetError(f"`{key}` must be positive. Got: {settings[key]}")
         if settings["size"]["max_height"] != settings["size"]["max_width"]:
-            raise PresetError(f"`size` has equal bounds. Got: {settings['size']}")
+            raise PresetError(f"`size` must have equal bounds. Got: {settings['size']}")
         return settings
 
     @property

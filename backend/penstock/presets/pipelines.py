@@ -66,7 +66,7 @@ def preset(
     """
     followed = checked(configuration, backend)
     if device not in _DEVICES:
-        raise ValueError(f"`device` is {' or '.join(_DEVICES)}. Got: {device!r}")
+        raise ValueError(f"`device` must be {' or '.join(_DEVICES)}. Got: {device!r}")
     on_gpu = device == "gpu"
 
     @pipeline_def(
@@ -92,7 +92,7 @@ def checked(configuration: Configuration, backend: str) -> Family:
         PresetError: a setting is not supported.
     """
     if backend not in ARITHMETIC:
-        raise PresetError(f"`backend` is {' or '.join(ARITHMETIC)}. Got: {backend!r}")
+        raise PresetError(f"`backend` must be {' or '.join(ARITHMETIC)}. Got: {backend!r}")
     followed = read_configuration(configuration)
     # Check now, so that errors do not show only with the first batch.
     followed.check(backend)

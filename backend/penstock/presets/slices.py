@@ -70,7 +70,7 @@ class MiniCPMFamily(_SliceFamily):
             if settings[key] < 1:
                 raise PresetError(f"`{key}` must be positive. Got: {settings[key]}")
         if settings["downsample_mode"] not in ("4x", "16x"):
-            raise PresetError(f"`downsample_mode` is '4x' or '16x'. Got: {settings['downsample_mode']!r}")
+            raise PresetError(f"`downsample_mode` must be '4x' or '16x'. Got: {settings['downsample_mode']!r}")
         return settings
 
     def check(self, backend: str) -> None:
@@ -143,7 +143,7 @@ class MiniCPMOcrFamily(MiniCPMFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.small_image_upsize != "always":
-            raise PresetError(f"`small_image_upsize` is 'always'. Got: {self.small_image_upsize!r}")
+            raise PresetError(f"`small_image_upsize` must be 'always'. Got: {self.small_image_upsize!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -494,7 +494,7 @@ class AriaFamily(_SliceFamily):
             or not 1 <= settings["min_image_size"] <= settings["max_image_size"]
         ):
             raise PresetError(
-                f"`max_image_size` is 490 or 980, and `min_image_size` not more. Got: {settings['max_image_size']}, "
+                f"`max_image_size` must be 490 or 980, and `min_image_size` at most as large. Got: {settings['max_image_size']}, "
                 f"{settings['min_image_size']}"
             )
         canvases = settings["split_resolutions"]
@@ -603,10 +603,10 @@ class MolmoFamily(_SliceFamily):
         for key, lowest in (("overlap_margins", 0), ("pooling_size", 1)):
             pair = settings[key]
             if not isinstance(pair, (list, tuple)) or len(pair) != 2 or min(pair) < lowest:
-                raise PresetError(f"`{key}` are two numbers, at least {lowest}. Got: {pair!r}")
+                raise PresetError(f"`{key}` must be two numbers, of at least {lowest}. Got: {pair!r}")
         if sum(settings["overlap_margins"]) >= side // patch:
             raise PresetError(
-                f"`overlap_margins` are less than the patches of a crop. Got: {settings['overlap_margins']}"
+                f"The sum of `overlap_margins` must be less than the number of patches along a crop. Got: {settings['overlap_margins']}"
             )
         return settings
 

@@ -53,7 +53,7 @@ class SoundFamily(Family):
 
     def check(self, backend: str) -> None:
         if self.padding_side != "right":
-            raise PresetError(f"`padding_side` is supported only on the right. Got: {self.padding_side!r}")
+            raise PresetError(f"`padding_side` must be 'right'. Got: {self.padding_side!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +98,9 @@ class WhisperFamily(SoundFamily):
         samples = self.chunk_length * self.sampling_rate
         for name, wanted in (("n_samples", samples), ("nb_max_frames", samples // self.hop_length)):
             if getattr(self, name) not in (0, wanted):
-                raise PresetError(f"`{name}`: {wanted} follows from the other settings. Got: {getattr(self, name)}")
+                raise PresetError(
+                    f"`{name}` must be {wanted}, which follows from the other settings. Got: {getattr(self, name)}"
+                )
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         signal = self._filled(data)
@@ -156,7 +158,7 @@ class WaveFamily(SoundFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.feature_size != 1:
-            raise PresetError(f"`feature_size` is 1. Got: {self.feature_size}")
+            raise PresetError(f"`feature_size` must be 1. Got: {self.feature_size}")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         values = (fn.standardize if self.do_normalize else fn.copy)(data, name=VALUES)
@@ -235,7 +237,7 @@ class CodecFamily(SoundFamily):
         super().check(backend)
         if self.feature_size != 1:
             raise PresetError(
-                f"`feature_size` is 1: only sounds of one channel are supported. Got: {self.feature_size}"
+                f"`feature_size` must be 1: only sounds of one channel are supported. Got: {self.feature_size}"
             )
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
@@ -304,7 +306,7 @@ class EncodecFamily(CodecFamily):
         super().check(backend)
         if self.chunk_length_s < 0 or self.overlap >= 1:
             raise PresetError(
-                f"`chunk_length_s` is positive, and `overlap` less than 1. Got: {self.chunk_length_s} and {self.overlap}"
+                f"`chunk_length_s` must be positive, and `overlap` less than 1. Got: {self.chunk_length_s} and {self.overlap}"
             )
 
 
@@ -356,7 +358,7 @@ class SoundTokenFamily(SoundFamily):
         super().check(backend)
         if not self.feature_size == self.audio_samples_per_token > 1:
             raise PresetError(
-                "`feature_size` and `audio_samples_per_token` are equal, and more than 1. "
+                "`feature_size` and `audio_samples_per_token` must be equal, and greater than 1. "
                 f"Got: {self.feature_size} and {self.audio_samples_per_token}"
             )
 

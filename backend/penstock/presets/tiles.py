@@ -103,9 +103,7 @@ class AnyresFamily(_TileFamily):
         if height != width:
             raise PresetError(f"`size` is supported only where tiles are square. Got: {dict(self.size)}")
         if self.crop_size and (self.crop_size["height"], self.crop_size["width"]) != self.tile:
-            raise PresetError(
-                f"`crop_size` is supported only where it is that of a tile, {self.tile}. Got: {dict(self.crop_size)}"
-            )
+            raise PresetError(f"`crop_size` must be the size of a tile, {self.tile}. Got: {dict(self.crop_size)}")
         for pinpoint in self.image_grid_pinpoints:
             if pinpoint[0] % height or pinpoint[1] % width:
                 raise PresetError(
@@ -375,13 +373,13 @@ class OcrFamily(ImageFamily):
         settings["size"] = size_of(settings["size"], True, "`size`", _SQUARE)
         if settings["tile_size"] < 1 or not 1 <= settings["min_patches"] <= settings["max_patches"]:
             raise PresetError(
-                f"`tile_size` is positive, and `min_patches` to `max_patches` a range. Got: {settings['tile_size']}, "
+                f"`tile_size` must be positive, and `min_patches` to `max_patches` a range. Got: {settings['tile_size']}, "
                 f"{settings['min_patches']} to {settings['max_patches']}"
             )
         colour = settings["background_color"]
         fits = isinstance(colour, (list, tuple)) and len(colour) == CHANNELS
         if not fits or not all(isinstance(value, int) and 0 <= value <= _WHITE for value in colour):
-            raise PresetError(f"`background_color` has {CHANNELS} values from 0 to 255. Got: {colour!r}")
+            raise PresetError(f"`background_color` must have {CHANNELS} values from 0 to 255. Got: {colour!r}")
         return settings
 
     def check(self, backend: str) -> None:

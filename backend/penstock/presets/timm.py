@@ -56,7 +56,7 @@ class TimmFamily(Family):
     def converted(self, values: Values) -> Values:
         if not isinstance(values["pretrained_cfg"], Mapping) or not values["pretrained_cfg"]:
             raise PresetError(
-                "`pretrained_cfg` holds `input_size`, `mean` and others, as timm's `config.json` has them"
+                "`pretrained_cfg` must hold `input_size`, `mean` and other settings, as in timm's `config.json`"
             )
         return super().converted({**values, "pretrained_cfg": dict(values["pretrained_cfg"])})
 
@@ -81,13 +81,13 @@ class TimmFamily(Family):
         super().check(backend)
         size = self._told("input_size", (_CHANNELS, 224, 224))
         if len(size) != _CHANNELS or size[0] != _CHANNELS or min(size) < 1:
-            raise PresetError(f"`input_size` has {_CHANNELS} channels, a height and a width. Got: {size!r}")
+            raise PresetError(f"`input_size` must have {_CHANNELS} channels, a height and a width. Got: {size!r}")
         for name, default, choices in (("interpolation", "bicubic", _FILTERS), ("crop_mode", "center", _MODES)):
             if self._told(name, default) not in choices:
                 raise PresetError(f"`{name}` must be one of {', '.join(choices)}. Got: {self._told(name, default)!r}")
         for name in ("mean", "std"):
             if len(self._told(name, IMAGENET["image_mean"])) != _CHANNELS:
-                raise PresetError(f"`{name}` has {_CHANNELS} numbers. Got: {self._told(name, None)!r}")
+                raise PresetError(f"`{name}` must have {_CHANNELS} numbers. Got: {self._told(name, None)!r}")
         if not self._told("crop_pct", _CROP) > 0:
             raise PresetError(f"`crop_pct` must be positive. Got: {self._told('crop_pct', _CROP)!r}")
 

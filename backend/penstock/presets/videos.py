@@ -91,7 +91,7 @@ class SampledFamily(Family):
                 other.
         """
         if video.frames < 1:
-            raise ValueError(f"A video has frames. Got: {video.frames}")
+            raise ValueError(f"The number of a video's frames must be positive. Got: {video.frames}")
         return _RULES[self.sampling](self, video)
 
     def by_rate(self, frames: int, rate: float | None) -> float:
@@ -459,7 +459,7 @@ class ErnieVideoFamily(VideoFamily):
         super().check(backend)
         if self.temporal_patch_size != 2 or self.draw_on_frames:
             raise PresetError(
-                "`temporal_patch_size` is 2, and `draw_on_frames` false: no preset draws the time on frames"
+                "`temporal_patch_size` must be 2, and `draw_on_frames` false, as no preset draws the time on frames"
             )
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
@@ -683,7 +683,7 @@ class VJepaFamily(FrameFamily):
         crop = values["crop_size"]
         side = crop.get("height") if isinstance(crop, Mapping) else crop
         if not isinstance(side, int) or side < 1:
-            raise PresetError(f"`crop_size` is a number, or has `height` and `width`. Got: {crop!r}")
+            raise PresetError(f"`crop_size` must be a number, or have `height` and `width`. Got: {crop!r}")
         return super().converted({**values, "size": {"shortest_edge": int(side * 256 / 224)}})
 
 
@@ -737,7 +737,7 @@ class SmolVideoFamily(FrameFamily):
         super().check(backend)
         if not self.do_resize or self.size.get("longest_edge", 0) > _SMOL_MAX_EDGE:
             raise PresetError(
-                f"SmolVLM's videos are supported only where they are resized, to at the most {_SMOL_MAX_EDGE}"
+                f"SmolVLM's videos are supported only where they are resized, to at most {_SMOL_MAX_EDGE}"
             )
 
     def fitted(self, images: DataNode, backend: str) -> DataNode:
@@ -895,7 +895,7 @@ class EmbeddingGemmaFamily(Gemma4VideoFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.overflow_strategy not in ("uniform", "truncate"):
-            raise PresetError(f"`overflow_strategy` is 'uniform' or 'truncate'. Got: {self.overflow_strategy!r}")
+            raise PresetError(f"`overflow_strategy` must be 'uniform' or 'truncate'. Got: {self.overflow_strategy!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -958,7 +958,7 @@ class MiniCPMVideoFamily(SampledFamily, MiniCPMFamily):
         super().check(backend)
         if self.stack_frames != 1 or self.max_num_frames < 1:
             raise PresetError(
-                "`stack_frames` is 1, as no preset puts frames side by side, and `max_num_frames` positive"
+                "`stack_frames` must be 1, as no preset puts frames side by side, and `max_num_frames` must be positive"
             )
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
@@ -1035,7 +1035,7 @@ class NemotronVideoFamily(SampledFamily, FloatFamily):
     def converted(self, values: Values) -> Values:
         means, deviations = values["norm_mean"], values["norm_std"]
         if not means or not deviations:
-            raise PresetError("`norm_mean` and `norm_std` have a value for each channel")
+            raise PresetError("`norm_mean` and `norm_std` must have a value for each channel")
         for key in ("patch_size", "downsample_ratio", "video_target_num_patches", "temporal_patch_size"):
             if values[key] <= 0:
                 raise PresetError(f"`{key}` must be positive. Got: {values[key]}")
