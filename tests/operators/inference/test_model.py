@@ -189,7 +189,7 @@ def test_what_does_not_fit_the_network_is_refused_at_build(doubling: Path, count
     )
     refuses(lambda data: fn.model(data, data, path=path), "takes 1 inputs: `image`.*operator has 2")
     refuses(lambda data: fn.model(data, path=str(counting)), "has 2 outputs: .*`output_names` lists")
-    refuses(lambda data: tuple(fn.model(data, path=path, output_names=["twice", "twice"])), "lists different names")
+    refuses(lambda data: tuple(fn.model(data, path=path, output_names=["twice", "twice"])), "must list different names")
     refuses(lambda data: fn.model(data, path=path, max_batch_size=0), "1 or more. Got: 0")
     refuses(lambda data: fn.model(data, path=path, providers=["SomeProvider"]), "has no SomeProvider here, only .*CPU")
 
@@ -200,7 +200,7 @@ def test_files_that_are_no_networks(tmp_path: Path, write_network: WriteNetwork)
     (tmp_path / "broken.onnx").write_bytes(b"not a network")
     refuses(lambda data: fn.model(data, path=str(tmp_path / "broken.onnx")), "'.*broken.onnx' is not a network")
     refuses(lambda data: fn.model(data, path=str(tmp_path / "missing.onnx")), "No such file.*missing.onnx")
-    refuses(lambda data: fn.model(data, path="s3://bucket/network.onnx"), "is a local file")
+    refuses(lambda data: fn.model(data, path="s3://bucket/network.onnx"), "must be a local file")
     strings = write_network(
         [("Identity", ["x"], ["y"])], {"x": ["n"]}, {"y": ["n"]}, types={"x": "STRING", "y": "STRING"}
     )

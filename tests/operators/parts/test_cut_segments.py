@@ -44,7 +44,7 @@ def test_along_each_dimension(axis: int) -> None:
         ([[0, 1], [3, 5]], "Segment 1, from 3 to 5, .* outside of its recording of 4 samples"),
         ([[-1, 2]], "Segment 0, from -1 to 2"),
         ([[0, 1, 2]], r"shape \(segments, 2\). Got: \[1, 3\]"),
-        ([[0.0, 1.0]], "Segments are whole numbers"),
+        ([[0.0, 1.0]], "Segments must be whole numbers"),
     ],
 )
 def test_a_bad_segment_fails_its_recording_alone(bad: Any, reason: str) -> None:

@@ -52,8 +52,8 @@ class ImageEncoder(FileEncoder):
         height, width, channels = image.shape
         if channels not in self.channels or not 1 <= min(height, width) <= max(height, width) <= self.max_extent:
             raise ValueError(
-                f"Images have {' or '.join(map(str, self.channels))} channels, and from 1 to {self.max_extent} pixels along each side. "
-                f"Got the shape: {list(image.shape)}"
+                f"Images must have {' or '.join(map(str, self.channels))} channels, and from 1 to {self.max_extent} pixels along each "
+                f"side. Got the shape: {list(image.shape)}"
             )
         pixels = np.ascontiguousarray(image)
         if channels > 1:

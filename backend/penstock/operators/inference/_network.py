@@ -44,10 +44,11 @@ class NetworkOperator(Operator):
         for name in ("input_names", "output_names"):
             value = self.args[name]
             if value is not None and (not value or len(set(value)) < len(value)):
-                raise ValueError(f"`{name}` lists different names. Got: {value}")
+                raise ValueError(f"`{name}` must list different names. Got: {value}")
         if len(self.args["output_layouts"] or ()) > count_outputs(self.args):
             raise ValueError(
-                f"There are {len(self.args['output_layouts'])} `output_layouts`, and {count_outputs(self.args)} outputs"
+                f"`output_layouts` must have a layout for each of {count_outputs(self.args)} outputs. "
+                f"Got: {len(self.args['output_layouts'])}"
             )
 
     def network(self) -> Network:

@@ -150,7 +150,7 @@ def open_network(
     if problem:
         raise RuntimeError(problem)
     if is_remote(path):
-        raise ValueError(f"A network is a local file. Got: '{path}'")
+        raise ValueError(f"A network must be a local file. Got: '{path}'")
     chosen = _checked_providers(providers, device_id, files)
     real = files.path(path)
     key = real, files.version(path), chosen, num_threads, device_id

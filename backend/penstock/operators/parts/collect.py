@@ -47,7 +47,7 @@ class Collect(Operator):
 
     def setup(self) -> None:
         if self.args["join"] not in ("stack", "cat"):
-            raise ValueError(f"`join` is `stack` or `cat`. Got: {self.args['join']!r}")
+            raise ValueError(f"`join` must be `stack` or `cat`. Got: {self.args['join']!r}")
 
     def run(self, workspace: Workspace) -> None:
         parts = workspace.inputs[0]

@@ -136,7 +136,9 @@ class CropBoxes(Operator):
         extents = np.array([shape[layout.index(axis)] for axis in "WH"])
         edges = boxes.astype(np.float64)
         if not np.isfinite(edges).all():
-            raise ValueError(f"Box {int(np.argmin(np.isfinite(edges).all(axis=1)))} has an edge that is not a number")
+            raise ValueError(
+                f"Box {int(np.argmin(np.isfinite(edges).all(axis=1)))} has an edge that is infinite or not a number"
+            )
         if self.args["box_form"] == "xyWH":
             edges[:, 2:] += edges[:, :2]
         if self.args["normalized"]:

@@ -70,10 +70,10 @@ def _regions(shape: tuple[int, ...], segments: np.ndarray, axis: int) -> list[Re
     """
     if segments.ndim != 2 or segments.shape[1] != 2:
         if segments.size:
-            raise ValueError(f"Segments have the shape (segments, 2). Got: {list(segments.shape)}")
+            raise ValueError(f"Segments must have the shape (segments, 2). Got: {list(segments.shape)}")
         return []
     if segments.dtype.kind not in "iu":
-        raise ValueError(f"Segments are whole numbers. Got: {segments.dtype}")
+        raise ValueError(f"Segments must be whole numbers. Got: {segments.dtype}")
     regions = []
     for number, (start, stop) in enumerate(segments.tolist()):
         if not 0 <= start < stop <= shape[axis]:

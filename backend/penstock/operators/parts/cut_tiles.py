@@ -52,7 +52,7 @@ class CutTiles(Operator):
         stride = self.args["stride"] or tile
         for name, values in (("tile", tile), ("stride", stride)):
             if len(values) != 2 or min(values) < 1:
-                raise ValueError(f"`{name}` has two positive numbers, for height and width. Got: {list(values)}")
+                raise ValueError(f"`{name}` must have two positive numbers, for height and width. Got: {list(values)}")
         if self.args["edge"] not in _EDGES:
             raise ValueError(f"`edge` must be one of {', '.join(_EDGES)}. Got: {self.args['edge']!r}")
 

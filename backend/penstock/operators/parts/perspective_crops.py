@@ -142,7 +142,7 @@ class PerspectiveCrops(Operator):
             raise ValueError(f"`rotate_tall` must be 0 or more. Got: {self.args['rotate_tall']:g}")
         size = self.args["size"]
         if size is not None and (len(size) != 2 or not 1 <= min(size) <= max(size) <= _MAX_EXTENT):
-            raise ValueError(f"`size` is a height and a width, from 1 to {_MAX_EXTENT}. Got: {size}")
+            raise ValueError(f"`size` must be a height and a width, from 1 to {_MAX_EXTENT}. Got: {size}")
 
     def run(self, workspace: Workspace) -> None:
         self.check_inputs(workspace)
@@ -226,12 +226,13 @@ class PerspectiveCrops(Operator):
         """
         if given.ndim != 3 or given.shape[1:] != (4, 2):
             if given.size:
-                raise ValueError(f"Quadrilaterals have the shape (quadrilaterals, 4, 2). Got: {list(given.shape)}")
+                raise ValueError(f"Quadrilaterals must have the shape (quadrilaterals, 4, 2). Got: {list(given.shape)}")
             return []
         height, width, channels = shape
         if not 1 <= channels <= _MAX_CHANNELS or not 1 <= min(height, width) <= max(height, width) <= _MAX_EXTENT:
             raise ValueError(
-                f"Images have 1 to {_MAX_CHANNELS} channels and up to {_MAX_EXTENT} pixels along each side. Got the shape: {list(shape)}"
+                f"Images must have 1 to {_MAX_CHANNELS} channels and up to {_MAX_EXTENT} pixels along each side. Got the "
+                f"shape: {list(shape)}"
             )
         corners = given.astype(np.float64)
         _check_quadrilaterals(corners)
@@ -250,7 +251,8 @@ class PerspectiveCrops(Operator):
             raise ValueError(f"{_named(number, corners)} holds no pixel")
         if wide * high > 16 * max(shape[0] * shape[1], 1 << 16) or max(wide, high) > _MAX_EXTENT:
             raise ValueError(
-                f"{_named(number, corners)} is more than 16 times as large as its image of {shape[1]} x {shape[0]} pixels"
+                f"{_named(number, corners)} is more than 16 times as large as its image of {shape[1]} x {shape[0]} pixels, or has a "
+                f"side of more than {_MAX_EXTENT} pixels"
             )
         ratio = self.args["rotate_tall"]
         return _Crop(index, corners, high, wide, bool(ratio and high >= ratio * wide))
