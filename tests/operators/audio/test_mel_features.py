@@ -127,5 +127,5 @@ def test_standardize_along_an_axis() -> None:
     deviation = run(lambda node: fn.standardize(node, axis=1, epsilon=0.5, of_deviation=True), data)
     expected = (data - data.mean(1, keepdims=True)) / (data.std(1, keepdims=True) + np.float32(0.5))
     np.testing.assert_array_equal(deviation, expected)
-    with pytest.raises(ValueError, match="`axis` must be less than 2"):
+    with pytest.raises(ValueError, match="`axis` must be from -2 to 1"):
         run(lambda node: fn.standardize(node, axis=2), data)

@@ -204,7 +204,9 @@ def test_files_that_are_no_networks(tmp_path: Path, write_network: WriteNetwork)
     strings = write_network(
         [("Identity", ["x"], ["y"])], {"x": ["n"]}, {"y": ["n"]}, types={"x": "STRING", "y": "STRING"}
     )
-    refuses(lambda data: fn.model(data, path=str(strings)), r"`x` of type tensor\(string\), which no pipeline holds")
+    refuses(
+        lambda data: fn.model(data, path=str(strings)), r"`x` of type tensor\(string\), which pipelines do not support"
+    )
 
 
 def test_types_that_the_network_does_not_take(doubling: Path) -> None:

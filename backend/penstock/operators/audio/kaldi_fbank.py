@@ -100,7 +100,8 @@ class KaldiFbank(Operator):
         high = high if high > 0 else nyquist + high
         if bins < 3 or not 0 <= low < high <= nyquist:
             raise ValueError(
-                f"At least 3 bands are needed, between 0 and half the sample rate. Got: {bins} from {low:g} to {high:g} Hz"
+                "`num_bins` must be at least 3, and the bands between 0 and half the sample rate. "
+                f"Got: {bins} bands from {low:g} to {high:g} Hz"
             )
         mels = _mel(rate / np.float32(self._nfft) * np.arange(self._nfft // 2, dtype=np.float32))
         first, last = _mel(np.array([low, high], np.float32))
@@ -110,7 +111,9 @@ class KaldiFbank(Operator):
         rising, falling = (mels - left) / (centre - left), (right - mels) / (right - centre)
         inside = (mels > left) & (mels < right)
         if not inside.any(axis=1).all():
-            raise ValueError(f"`num_bins`: of {bins} bands, some have no frequency of a transform of {self._nfft}")
+            raise ValueError(
+                f"`num_bins` is too large: of {bins} bands, some contain no frequency of the transform of {self._nfft} elements"
+            )
         weights = np.where(inside, np.where(mels <= centre, rising, falling), np.float32(0))
         starts, widths = inside.argmax(axis=1), inside.sum(axis=1)
         packed = np.zeros((bins, widths.max()), np.float32)

@@ -61,7 +61,9 @@ class Standardize(Operator):
         if 0 in shape:
             raise ValueError("Cannot standardize an empty sample: it has no mean")
         if axis is not None and not -len(shape) <= axis < len(shape):
-            raise ValueError(f"`axis` must be less than {len(shape)}, the number of dimensions. Got: {axis}")
+            raise ValueError(
+                f"`axis` must be from {-len(shape)} to {len(shape) - 1} for {len(shape)} dimensions. Got: {axis}"
+            )
         return shape
 
     def compute(self, sample: Sample) -> None:

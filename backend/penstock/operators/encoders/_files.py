@@ -18,7 +18,7 @@ class FileEncoder(RowsOperator):
 
     def encode(self, sample: Sample) -> np.ndarray:
         """Encode a sample; return the file's bytes, uint8 of shape (bytes,)."""
-        raise NotImplementedError(f"{type(self).__name__} must say how it encodes")
+        raise NotImplementedError(f"{type(self).__name__} must implement `encode`")
 
     def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
         workspace = samples.workspace

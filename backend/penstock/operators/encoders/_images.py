@@ -31,7 +31,7 @@ class ImageEncoder(FileEncoder):
 
     def parameters(self, sample: Sample) -> list[int]:
         """Return OpenCV's parameters for a sample: a list of flags, each followed by its value."""
-        raise NotImplementedError(f"{type(self).__name__} must say how it encodes")
+        raise NotImplementedError(f"{type(self).__name__} must implement `parameters`")
 
     def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
         batch = workspace.inputs[0]

@@ -53,7 +53,7 @@ class NetworkOperator(Operator):
 
     def network(self) -> Network:
         """Return the network to run the next batch with."""
-        raise NotImplementedError(f"{type(self).__name__} must say what it runs")
+        raise NotImplementedError(f"{type(self).__name__} must implement `network`")
 
     def tensors(self, network: Network, num_inputs: int) -> tuple[list[NetworkTensor], list[NetworkTensor]]:
         """Return the network's inputs, in the order of the operator's inputs, and the network's outputs that the operator returns.

@@ -96,7 +96,9 @@ class OnnxNetwork:
     def _tensor(self, kind: str, own: Any) -> NetworkTensor:
         element = own.type.removeprefix("tensor(").removesuffix(")")
         if element not in _TYPES:
-            raise ValueError(f"{self.title} has the {kind} `{own.name}` of type {own.type}, which no pipeline holds")
+            raise ValueError(
+                f"{self.title} has the {kind} `{own.name}` of type {own.type}, which pipelines do not support"
+            )
         return NetworkTensor(own.name, _TYPES[element], tuple(own.shape))
 
     def run(self, arrays: Mapping[str, Any], wanted: Sequence[str]) -> list[Any]:

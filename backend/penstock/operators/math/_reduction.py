@@ -146,7 +146,7 @@ class Reduction(Operator[tuple[int, ...]]):
 
     def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype) -> np.ndarray:
         """Reduce an array along ``axes``; return the result, without these dimensions, for an output of type ``kind``."""
-        raise NotImplementedError(f"{type(self).__name__} must say what it computes")
+        raise NotImplementedError(f"{type(self).__name__} must implement `reduce`")
 
     def describe(self, workspace: Workspace[tuple[int, ...]]) -> list[OutputSpec]:
         batch = workspace.inputs[0]

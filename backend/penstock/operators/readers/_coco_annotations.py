@@ -89,9 +89,9 @@ def _check_outlines(segmentation: Any, size: int) -> None:
     if isinstance(segmentation, dict):
         runs = segmentation["counts"]
         if not all(isinstance(run, int) and run >= 0 for run in runs) or sum(runs) > size:
-            raise ValueError("its runs are not those of the image")
+            raise ValueError("its run lengths are invalid, or exceed the number of the image's pixels")
     elif not all(np.abs(np.array(outline, np.float64)).max() < _MAX_COORDINATE for outline in segmentation):
-        raise ValueError("its polygons are not in the image")
+        raise ValueError("its polygons are far outside of the image")
 
 
 def _inside(counts: bytes, size: int) -> np.ndarray:
@@ -113,7 +113,7 @@ def _inside(counts: bytes, size: int) -> np.ndarray:
             value -= 1 << shift
         lengths.append(value + (lengths[-2] if len(lengths) > 2 else 0))
     if min(lengths, default=0) < 0 or sum(lengths) > size:
-        raise ValueError("its runs are not those of the image")
+        raise ValueError("its run lengths are invalid, or exceed the number of the image's pixels")
     inside = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)
     return np.pad(inside, (0, max(size - inside.size, 0)))[:size]
 
