@@ -239,7 +239,7 @@ class AudioDecoder(Operator[_Encoded, _Request, _Requests]):
                 # The decoding worker process holds a second copy of the decoded samples.
                 working[index] = recording_bytes(sample.shapes[0][0]) + result
                 if self._is_converted(sample.plan):
-                    # The decoded samples as floats, and at most as much for their mean over the channels.
+                    # Memory for the decoded samples as floats, and for their mean over the channels, which takes at most as much.
                     working[index] += 2 * result
         return working
 

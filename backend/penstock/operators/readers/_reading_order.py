@@ -116,8 +116,8 @@ class ReadingOrder:
         self._shard = shard
         self._read_of_shard = 0
         self._given_of_shard = 0
-        # The buffer contains samples of one or more shards in turn. For each shard, the span [start, end) of its samples. Positions only
-        # grow, and are taken modulo the buffer's size.
+        # The spans [start, end) of the buffer that contain the samples of one shard each, in the order in which shards are read.
+        # Positions only grow, and are taken modulo the buffer's size.
         self._spans: deque[list[int]] = deque([[0, 0]])
         for position in range(len(self._buffer)):
             self._buffer[position] = self._read_ahead()
