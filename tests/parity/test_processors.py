@@ -159,7 +159,7 @@ def test_keys_tell_settings_and_bytes_apart() -> None:
         (LLAVA | {"image_grid_pinpoints": "336"}, r"must be a list of pairs \(height, width\), not empty"),
         (LLAVA | {"image_grid_pinpoints": [[336, 100]]}, "cannot be divided into whole tiles of"),
         (LLAVA | {"do_resize": False}, "presets that cut tiles always resize images"),
-        (LLAVA | {"crop_size": {"height": 100, "width": 100}}, "where it is that of a tile"),
+        (LLAVA | {"crop_size": {"height": 100, "width": 100}}, "must be the size of a tile"),
         (INTERNVL | {"min_patches": 5, "max_patches": 3}, "Got: 5 and 3"),
         ({"image_processor_type": "SamImageProcessor", "do_pad": False}, "SAM is supported only where it resizes"),
         (DETR | {"pad_size": {"shortest_edge": 9}}, "`pad_size` must be a number, or have `height` and `width`"),

@@ -69,7 +69,7 @@ def test_planes_that_no_library_reads_right_are_refused() -> None:
     finally:
         sys.path.pop(0)
     encoded = tiff(np.zeros((4, 4, 3), np.int64), 12, planar=True)
-    with pytest.raises(CorruptImageError, match="Planes of 12 bits in a TIFF are not supported; save it with"):
+    with pytest.raises(CorruptImageError, match="Planes of 12 bits in a TIFF are not supported; save the image with"):
         _decoded(encoded)
 
 

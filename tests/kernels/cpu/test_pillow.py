@@ -112,7 +112,7 @@ def test_in_pipelines() -> None:
         ({"function": "posterize", "arguments": [9]}, "1 to 8 bits"),
         ({"function": "convolve", "arguments": [3, 3, 1, 2]}, "and 2 weights"),
         ({"function": "convolve", "arguments": [1, 17, *[1.0] * 17]}, r"A filter of shape \(17, 1\) is too large"),
-        ({"function": "pad", "arguments": [-30, 0, -30, 0]}, "not for images of the shape"),
+        ({"function": "pad", "arguments": [-30, 0, -30, 0]}, "does not support images of shape"),
         ({"function": "rotate", "arguments": [3, 0], "fill": [1, 2]}, r"one for each of 3 channels\. Got: 2 values"),
     ],
 )

@@ -50,8 +50,8 @@ def test_patches_are_in_the_middle_of_tokens() -> None:
             "A canvas of 4 x 4 patches cannot be divided into whole crops of 3, 2 apart",
         ),
         ({"crop": 2, "patch": 1, "margins": [1, 1]}, "`margins` leave no patches of a crop of 2"),
-        ({"crop": 2, "patch": 0}, "`patch` must be positive"),
-        ({"crop": 2, "patch": 1, "pool": [2]}, "both numbers of `pool`"),
+        ({"crop": 2, "patch": 0}, "must be positive"),
+        ({"crop": 2, "patch": 1, "pool": [2]}, "the two numbers of `pool` must be positive"),
     ],
 )
 def test_what_is_refused(arguments: dict[str, object], told: str) -> None:
