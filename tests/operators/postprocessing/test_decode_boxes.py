@@ -166,7 +166,7 @@ def test_numbers_that_are_none_stay_so() -> None:
         (np.zeros((3, 4), np.int32), {}, "must be FLOAT or FLOAT16"),
         (predictions(3), {"form": "anchors"}, "Pass anchors exactly once"),
         (predictions(3), {"anchors": [0, 0, 1, 1]}, "Pass anchors exactly once"),
-        (predictions(3), {"form": "anchors", "anchors": [0, 0, 1, 1]}, "1 anchors, and 3 boxes"),
+        (predictions(3), {"form": "anchors", "anchors": [0, 0, 1, 1]}, "1 anchors, but 3 boxes"),
         (predictions(3), {"form": "anchors", "anchors": [0, 0, 1]}, "four numbers"),
         (predictions(3), {"form": "grid"}, "needs `size`"),
         (predictions(3), {"form": "grid", "size": [16, 16]}, "have 6 cells, but there are 3 boxes"),

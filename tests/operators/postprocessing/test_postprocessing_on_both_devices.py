@@ -134,7 +134,7 @@ def test_logits_of_distances(dtype: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"form": "anchors", "anchors": [0.0, 0.0, 1.0, 1.0]}, "1 anchors, and 3 boxes"),
+        ({"form": "anchors", "anchors": [0.0, 0.0, 1.0, 1.0]}, "1 anchors, but 3 boxes"),
         ({"form": "grid", "size": [16, 16]}, "have 6 cells, but there are 3 boxes"),
         ({"clip": [1.0, 2.0, 3.0]}, "`clip` must be a width and a height"),
     ],
