@@ -13,7 +13,8 @@ namespace {
 
 // More threads would not copy faster: the GPU's bus and memory are the limit.
 constexpr size_t kMostThreads = 8;
-// Batches in an instance's line, besides the one being computed: more would take too much memory for answers.
+// The largest number of batches in the line of an instance, not counting the batch that it is computing. More would take too much memory
+// for answers.
 constexpr size_t kMostBatches = 2;
 
 size_t cores() {
@@ -21,7 +22,7 @@ size_t cores() {
   return sched_getaffinity(0, sizeof(own), &own) == 0 ? static_cast<size_t>(CPU_COUNT(&own)) : 1;
 }
 
-// The answering threads, started as needed. Never destroyed: at the end of the process, they may still be running.
+// The threads that send answers, started as needed. Never destroyed: at the end of the process, they may still be running.
 class Threads {
  public:
   void add(std::function<void()> work) {
@@ -55,7 +56,7 @@ class Threads {
     try {
       threads_.emplace_back([this] { run(); });
     } catch (const std::system_error&) {
-      // The existing threads do it, or else the caller.
+      // The system grants no thread: the threads that exist do the work, or the caller if there are none.
     }
   }
 
@@ -136,7 +137,7 @@ void Line::leave() {
   std::lock_guard<std::mutex> alone(alone_);
   --present_;
   count().add(-1);
-  // Within the lock: afterwards, a thread that waits for the last batch may destroy this.
+  // Notifies while holding the lock: once it is free, a thread that has waited for the last batch may destroy this object.
   changed_.notify_all();
 }
 

@@ -1,4 +1,4 @@
-// Answers in flight: threads copy and send them while models compute the next ones. Nothing here needs Python unless noted.
+// The sending of answers: threads copy and send them while models compute the next batches. Unless noted, the code here needs no GIL.
 #pragma once
 
 #include <condition_variable>
@@ -12,17 +12,20 @@ namespace penstock {
 // Makes another thread do some work soon; the calling thread does it at once if the system grants no thread.
 void do_soon(std::function<void()> work);
 
-// Ends the threads when no work is left. Until then they may take Python's interpreter, so it must not have ended.
+// Ends the threads when no work is left. They may need Python's interpreter until then, so call this before the interpreter ends.
 void end_answering_threads();
 
-// The batches of an instance whose answers are being sent: one after the other, so that answers do not overtake earlier ones.
+// The batches of an instance whose answers are being sent or wait to be sent, one batch after the other, so that no answer overtakes an
+// earlier one.
 class Line {
  public:
-  // Calls `begin` when the answers of all earlier batches are sent. Waits while the line is full, so that memory does not run short.
-  // Args: begin: makes threads send a batch's answers; then they call `answered`, and `leave` when the batch's memory is freed.
+  // Adds a batch, and calls `begin` when the answers of all earlier batches are sent. While the line is full, waits before adding the
+  // batch, to limit the memory that answers take.
+  // Args: begin: makes threads send the batch's answers. They call `answered` when that is done, and `leave` when the batch's memory is
+  // freed.
   void join(std::function<void()> begin);
 
-  // Called when the first batch's answers are sent.
+  // Called when the answers of the first batch in the line are sent.
   void answered();
 
   void leave();
@@ -33,12 +36,12 @@ class Line {
  private:
   std::mutex alone_;
   std::condition_variable changed_;
-  // The first one's answers are being sent.
+  // One function for each batch, oldest first; the answers of the first batch are being sent.
   std::deque<std::function<void()>> waiting_;
   size_t present_ = 0;
 };
 
-// Waits until all lines are empty, or the time is up; returns whether they are.
+// Waits until all lines are empty or the time is up; returns whether all lines are empty.
 bool wait_for_answers(double seconds);
 
 }  // namespace penstock

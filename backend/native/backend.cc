@@ -20,9 +20,9 @@ namespace {
 constexpr uint32_t kMajor = 1, kMinor = 19;
 constexpr const char* kModule = "penstock.serving.in_process";
 constexpr const char* kPlaces = "/python.txt";
-// From this many bytes on, other threads send the answers. For fewer, waking them takes longer.
+// Answers of at least this many bytes are sent by other threads. For smaller ones, waking a thread takes longer than sending them.
 constexpr uint64_t kWorthThreads = 1 << 18;
-// An execution that follows another one within this many nanoseconds has waited for it in Triton's queue.
+// If an execution begins within this many nanoseconds after the previous one returned, its requests have waited in Triton's queue.
 constexpr uint64_t kBackToBack = 100'000;
 
 #define RETURN_IF_ERROR(call) \
@@ -62,7 +62,7 @@ TRITONSERVER_Error* check_version() {
       std::to_string(kMajor) + "." + std::to_string(kMinor) + " or a later 1.x: use Triton 2.51 or later, or `penstock serve --backend stub`");
 }
 
-// The configuration of a model, the folder where it lies, and its version.
+// The configuration of a model, the path of its folder, and its version.
 struct ModelPlace {
   std::string config, folder;
   long long version = 0;
@@ -91,13 +91,13 @@ struct Instance {
   uint64_t returned = 0;  // when its last execution returned to Triton
 };
 
-// One execution of an instance; it deletes itself when it is over.
+// One execution of an instance, that is, of one batch of requests; deletes itself at its end.
 class Execution {
  public:
   Execution(TRITONBACKEND_ModelInstance* instance, Instance* state) : instance_(instance), state_(state), begin_(now()) {}
 
-  // Hands the requests to Python, and sends their answers, now or soon. On an error here, nothing was handed over, and Triton still owns
-  // the requests.
+  // Hands the requests to Python, and sends their answers, before or after returning. If it returns an error, no request was handed over,
+  // and Triton still owns all of them.
   TRITONSERVER_Error* run(TRITONBACKEND_Request** requests, uint32_t count) {
     Instance* state = state_;
     if (!begin(requests, count)) {
@@ -115,9 +115,9 @@ class Execution {
   }
 
  private:
-  // Hands the requests to Python, which answers them, or leaves the rest to `finish_computing`.
+  // Hands the requests to Python, which either answers them or leaves the rest of the computation to `finish_computing`.
   bool begin(TRITONBACKEND_Request** requests, uint32_t count) {
-    // This thread answers a request that finds the instance idle, as waking another one takes longer.
+    // If no other execution is in flight or follows soon, the calling thread computes everything: waking another thread takes longer.
     const bool more_follow = !state_->in_flight.is_empty() || begin_ - state_->returned < kBackToBack;
     Held held;
     for (uint32_t index = 0; index < count; ++index) {
@@ -144,20 +144,20 @@ class Execution {
     return true;
   }
 
-  // Runs on the thread of the instance's batches in flight. Afterwards, this may be destroyed.
+  // Runs on the instance's thread that completes batches. Afterwards, this object may be destroyed.
   void finish_computing() {
     {
       Held held;
       Reference done(PyObject_CallMethod(pending_.get(), "finish", nullptr));
       if (!done) error_ = take_error();
-      // This object refers to the answers' memory.
+      // The Python object of the pending computation refers to the answers' memory.
       pending_.reset(nullptr);
       for (Request* request : requests_) settle(request);
     }
     respond();
   }
 
-  // Sends the answers, now or soon. Afterwards, this may be destroyed.
+  // Sends the answers, on this thread or on others. Afterwards, this object may be destroyed.
   void respond() {
     computed_ = now();
     left_ = requests_.size();
@@ -171,7 +171,7 @@ class Execution {
     }
   }
 
-  // Makes threads send the answers, each those of some requests. After the last one, this may be destroyed.
+  // Divides the requests among threads, which send the answers. After the last answer, this object may be destroyed.
   void begin_answers() {
     std::vector<size_t> ends;
     uint64_t bytes = 0;
@@ -188,7 +188,8 @@ class Execution {
     }
   }
 
-  // Answers some requests, without holding the interpreter. After the last one, this may be destroyed.
+  // Answers the requests from `begin` up to `end`, exclusive, without holding the GIL. After the last answer of the batch, this object
+  // may be destroyed.
   void answer(size_t begin, size_t end) {
     for (size_t index = begin; index < end; ++index) {
       Request* request = requests_[index];
@@ -205,7 +206,7 @@ class Execution {
         instance_, request->request, !request->failed, begin_, begin_, computed_, now()));
   }
 
-  // Called when all requests are answered. Releases each of them, unless Python still refers to it: then it is released later.
+  // Called when all requests are answered. Releases them; a request to which Python still refers is released when Python drops it.
   void finish() {
     take_error(TRITONBACKEND_ModelInstanceReportBatchStatistics(instance_, samples_, begin_, begin_, computed_, now()));
     if (in_line_) state_->line.answered();
@@ -232,7 +233,7 @@ class Execution {
   Instance* state_;
   uint64_t begin_, computed_ = 0;
   std::vector<Request*> requests_;
-  Reference pending_;  // the rest of the computation, if another thread does it
+  Reference pending_;  // the rest of the computation, if another thread completes it
   std::string error_;
   bool in_line_ = false;
   std::atomic<size_t> left_{0};
@@ -254,7 +255,7 @@ ENTRY TRITONBACKEND_Initialize(TRITONBACKEND_Backend* backend) {
   TRITONSERVER_Message* message = nullptr;
   std::string config, library, executable;
   RETURN_IF_ERROR(TRITONBACKEND_BackendConfig(backend, &message));
-  // The server owns this message.
+  // The server owns the message that holds this string.
   const char* base = nullptr;
   size_t size = 0;
   RETURN_IF_ERROR(TRITONSERVER_MessageSerializeToJson(message, &base, &size));
@@ -338,7 +339,7 @@ ENTRY TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance* instance)
   void* state = nullptr;
   RETURN_IF_ERROR(TRITONBACKEND_ModelInstanceState(instance, &state));
   auto* own = static_cast<Instance*>(state);
-  if (own == nullptr) return nullptr;  // it was never loaded
+  if (own == nullptr) return nullptr;  // the model was never loaded
   own->in_flight.wait_until_empty();
   own->line.wait_until_empty();
   std::string problem;
@@ -347,7 +348,7 @@ ENTRY TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance* instance)
     Reference closed(PyObject_CallMethod(own->object, "close", nullptr));
     if (!closed) problem = take_error();
     Py_DecRef(own->object);
-    // Resources that instances share are released with the last instance.
+    // The last instance releases the resources that instances share.
     Reference tidied = call("tidy", nullptr);
     if (!tidied) problem = take_error();
   }

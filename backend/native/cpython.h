@@ -93,7 +93,7 @@ constexpr int PyBUF_SIMPLE = 0;
   F(PyObject*, PyFloat_FromDouble, (double))                                          \
   F(PyObject*, PyBool_FromLong, (long))
 
-// CPython's named objects: (name here, name in the library).
+// CPython's global objects: (name here, name in the library).
 #define PENSTOCK_PYTHON_OBJECTS(F)                  \
   F(PyObject, none, _Py_NoneStruct)                 \
   F(PyObject*, runtime_error, PyExc_RuntimeError)   \
@@ -107,7 +107,7 @@ PENSTOCK_PYTHON_OBJECTS(PENSTOCK_DECLARE_OBJECT)
 #undef PENSTOCK_DECLARE_FUNCTION
 #undef PENSTOCK_DECLARE_OBJECT
 
-// Loads an interpreter's shared library, with symbols that its extension modules can find; returns an error message, or "".
+// Loads an interpreter's shared library so that Python's extension modules can use its symbols; returns an error message, or "".
 std::string load_python(const std::string& library);
 
 // Owns a reference to a Python object and releases it at the end of the scope. The caller must hold the GIL.
@@ -145,16 +145,16 @@ extern size_t object_head;
 // Sets `object_head`; returns false with a Python exception set. The caller must hold the GIL.
 bool read_object_head();
 
-// Returns the data that one of our types adds to an object.
+// Returns the data that follows the header of an object of one of our types.
 template <typename Added>
 Added* added_to(PyObject* object) {
   return object == nullptr ? nullptr : reinterpret_cast<Added*>(reinterpret_cast<char*>(object) + object_head);
 }
 
-// Returns the object to which the data was added.
+// Returns the object whose data, after its header, is at this address.
 inline PyObject* object_of(void* added) { return reinterpret_cast<PyObject*>(static_cast<char*>(added) - object_head); }
 
-// Makes an object of one of our types; returns its added data, all zeros, or nullptr with a Python exception set.
+// Makes an object of one of our types; returns the data that follows its header, all zeros, or nullptr with a Python exception set.
 template <typename Added>
 Added* new_object(PyTypeObject* type) {
   return added_to<Added>(PyType_GenericAlloc(type, 0));

@@ -20,9 +20,9 @@ using Address = unsigned long long;
 struct Context;
 struct Stream;
 constexpr unsigned kNonBlocking = 1, kPortable = 1;
-// Bytes of a pinned buffer; each thread has two for each GPU, so that the GPU fills one while the other is emptied.
+// The size in bytes of a pinned buffer. Each thread has two buffers for each GPU: the GPU fills one while the thread empties the other.
 constexpr size_t kStagedBytes = 1 << 20;
-// Up to this size, the driver's own copy is as fast.
+// For up to this many bytes, the driver's own copy is as fast as ours through pinned buffers.
 constexpr size_t kSmallBytes = 1 << 16;
 
 #define PENSTOCK_DRIVER_FUNCTIONS(F)                                   \
@@ -79,7 +79,7 @@ const Driver& driver() {
   return *only;
 }
 
-// Makes a context current on this thread, and Triton's again at the end of the scope.
+// Makes a context current on this thread; at the end of the scope, Triton's context is current again.
 class Current {
  public:
   explicit Current(Context* context) : status_(driver().cuCtxPushCurrent_v2(context)) {}
@@ -105,7 +105,7 @@ void warn_of_ordinary_memory(const std::string& problem) {
   if (auto* error = TRITONSERVER_LogMessage(1, "penstock", 0, text.c_str())) TRITONSERVER_ErrorDelete(error);
 }
 
-// A GPU's primary context, which CuPy uses as well, and two streams of this thread, so that copies wait for no other work.
+// A GPU's primary context, which CuPy uses as well, and two streams for this thread, so that its copies wait for no other work.
 class Lane {
  public:
   std::string open(int64_t device) {
@@ -168,7 +168,7 @@ class Lane {
     return !is_refused_;
   }
 
-  // Waits for all copies that were begun, even after an error, as later copies use the same memory.
+  // Waits for all copies that were begun, even after an error, because later copies use the same buffers.
   Status copy_staged(char* target, const void* source, size_t size) {
     const Driver& cuda = driver();
     const auto* from = static_cast<const char*>(source);

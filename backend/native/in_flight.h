@@ -9,8 +9,8 @@
 
 namespace penstock {
 
-// The batches of an instance that are begun and not completed, in order. The class needs no Python: the functions that complete batches
-// take the GIL themselves.
+// The batches of an instance that were begun and are not completed yet, in order. The class needs no GIL; the functions that complete
+// batches take it themselves.
 class BatchesInFlight {
  public:
   BatchesInFlight() = default;
@@ -18,8 +18,8 @@ class BatchesInFlight {
   BatchesInFlight(const BatchesInFlight&) = delete;
   BatchesInFlight& operator=(const BatchesInFlight&) = delete;
 
-  // Makes a thread complete a batch after those before it. Waits until at most one is left: meanwhile, requests collect in Triton's queue,
-  // so that they become a larger batch.
+  // Makes a thread complete a batch after those before it. Waits while more than one batch is left: meanwhile, requests collect in
+  // Triton's queue, so that the next batch is larger.
   void add(std::function<void()> complete);
 
   bool is_empty();
@@ -32,7 +32,7 @@ class BatchesInFlight {
 
   std::mutex alone_;
   std::condition_variable changed_;
-  // The first one is being completed.
+  // One function for each batch, oldest first; the first batch is being completed.
   std::deque<std::function<void()>> batches_;
   std::thread thread_;
   bool ending_ = false;

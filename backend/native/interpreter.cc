@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kModule = "penstock.serving.in_process";
 
-// The Python state of a Triton thread. It is kept from call to call, so that data which Python code stores for the thread persists.
+// The Python state of a Triton thread. It persists between calls, and with it the data that Python code stores for the thread.
 class ThreadState {
  public:
   ~ThreadState() {
@@ -39,9 +39,9 @@ class ThreadState {
 
 thread_local ThreadState thread_state;
 
-// Triton's wheel has its own OpenSSL, liblzma and Zstandard, whose symbols the loader finds before those of the libraries that Python's
-// modules were linked with. A module would then call functions of two versions, whose shared structures have different layouts. So each
-// of these modules is loaded now, in such a way that its own libraries come before Triton's.
+// Triton's wheel contains its own OpenSSL, liblzma and Zstandard. The loader finds their symbols before those of the libraries that
+// Python's modules were linked with, so a module would mix functions of two versions, whose structures have different layouts. So each of
+// these modules is loaded now, in such a way that symbols of its own libraries take precedence over Triton's.
 std::string import_with_own_libraries() {
   Reference sys(PyImport_ImportModule("sys"));
   Reference usual(sys ? PyObject_CallMethod(sys.get(), "getdlopenflags", nullptr) : nullptr);
@@ -50,7 +50,7 @@ std::string import_with_own_libraries() {
   if (!own) return take_error();
   for (const char* name : {"_hashlib", "_ssl", "_lzma", "_zstd"}) {
     Reference module(PyImport_ImportModule(name));
-    if (!module) PyErr_Clear();  // some builds of Python lack it
+    if (!module) PyErr_Clear();  // some builds of Python lack this module
   }
   Reference reset(PyObject_CallMethod(sys.get(), "setdlopenflags", "O", usual.get()));
   return reset ? "" : take_error();
@@ -85,8 +85,8 @@ class MainThread {
   }
 
  private:
-  // When Triton's exit timeout has expired, Triton exits while models' threads still run, and would destroy objects that they use. So the
-  // process ends here, before that.
+  // When Triton's exit timeout expires, Triton exits while threads of models still run, and its exit would destroy objects that they use.
+  // So the process ends here, before any object is destroyed.
   static void exit_at_once(int status, void* self) {
     if (static_cast<MainThread*>(self)->users_ == 0) return;
     std::fflush(nullptr);
@@ -97,7 +97,7 @@ class MainThread {
     std::string failure = load_python(library);
     if (failure.empty()) failure = initialize(executable);
     std::future<void> done = done_.get_future();
-    started.set_value(failure);  // from here on, the arguments may no longer exist
+    started.set_value(failure);  // afterwards, the arguments may no longer exist
     if (!failure.empty()) return;
     done.wait();
     Held held;
@@ -112,7 +112,7 @@ class MainThread {
       // Python keeps a pointer to the name, which is therefore never freed.
       Py_SetProgramName(Py_DecodeLocale(executable.c_str(), nullptr));
       *utf8_mode = 1;
-      Py_InitializeEx(0);  // 0: signals are the server's
+      Py_InitializeEx(0);  // 0: no signal handlers, as the server has its own
       PyEval_SaveThread();
     }
     Held held;

@@ -11,10 +11,10 @@ namespace penstock {
 // Args: library: the interpreter's shared library; executable: the program whose environment it uses, e.g. .venv/bin/python.
 std::string start_python(const std::string& library, const std::string& executable);
 
-// Ends the interpreter in order: functions that Python code has registered for its end are run. Call it as often as `start_python`.
+// Ends the interpreter; functions that Python code has registered for its exit are run. Call this as often as `start_python`.
 void end_python();
 
-// Holds the interpreter (the GIL) for a scope; only one thread at a time can.
+// Holds Python's global interpreter lock (GIL) in a scope; only one thread at a time can hold it.
 class Held {
  public:
   Held();
@@ -23,7 +23,7 @@ class Held {
   Held& operator=(const Held&) = delete;
 };
 
-// Releases the interpreter for a scope, within one that holds it.
+// Releases the GIL in a scope, inside a scope that holds it.
 class Let {
  public:
   Let() : state_(PyEval_SaveThread()) {}
@@ -38,7 +38,7 @@ class Let {
 // Returns the text of Python's current exception, and clears it.
 std::string take_error();
 
-// Makes a Python string of any bytes; invalid UTF-8 is replaced.
+// Makes a Python string from UTF-8; invalid bytes are replaced by U+FFFD.
 inline PyObject* text(const std::string& value) {
   return PyUnicode_DecodeUTF8(value.data(), static_cast<Py_ssize_t>(value.size()), "replace");
 }

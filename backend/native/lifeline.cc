@@ -16,7 +16,7 @@ namespace penstock {
 namespace {
 
 constexpr const char* kModule = "penstock.serving.in_process";
-// Ample time: copying and sending take milliseconds.
+// How long to wait for answers that are being sent. Ample time: copying and sending take milliseconds.
 constexpr double kAnsweringSeconds = 5;
 
 void write_line(int lifeline, const std::string& line) {
@@ -39,7 +39,7 @@ void answer_line(int lifeline, const std::string& line) {
     _exit(0);
   }
   const std::string drained = call("drain", "(s)", line.c_str());
-  // Models' answers may still be in flight.
+  // Answers of models may still be being sent.
   wait_for_answers(kAnsweringSeconds);
   write_line(lifeline, drained + "\n");
 }
@@ -67,7 +67,7 @@ void listen(int lifeline) {
 int find_lifeline() {
   const char* number = getenv(kLifeline);
   const int lifeline = number == nullptr ? -1 : std::atoi(number);
-  // Programs that models start must not keep the socket open.
+  // The socket is closed in programs that models start: they must not keep it open.
   return lifeline > 2 && fcntl(lifeline, F_SETFD, FD_CLOEXEC) == 0 ? lifeline : -1;
 }
 

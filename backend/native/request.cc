@@ -22,7 +22,7 @@ std::string take_error(TRITONSERVER_Error* error) {
 
 namespace {
 
-// Returns whether there is no error of Triton's; otherwise sets a Python exception.
+// Returns true if Triton reported no error; otherwise sets a Python exception and returns false.
 bool succeeded(TRITONSERVER_Error* error) {
   if (error == nullptr) return true;
   PyErr_SetString(*runtime_error, take_error(error).c_str());
@@ -39,8 +39,8 @@ struct Output {
   std::vector<int64_t> shape;
   const void* address = nullptr;
   uint64_t size = 0;
-  int64_t device = -1;  // the GPU that it is on, or -1
-  Py_buffer on_host{};  // one of these two keeps the memory alive
+  int64_t device = -1;  // the GPU in whose memory the output is, or -1 for the host
+  Py_buffer on_host{};  // on the host, keeps the memory alive; on a GPU, `on_gpu` does
   PyObject* on_gpu = nullptr;
 
   void let_go() {
@@ -68,7 +68,7 @@ struct Parameter {
         if (TRITONBACKEND_ResponseSetDoubleParameter != nullptr) {
           return TRITONBACKEND_ResponseSetDoubleParameter(response, name.c_str(), real);
         }
-        break;  // as text
+        break;  // older servers have no parameters of this type: send it as text
     }
     return TRITONBACKEND_ResponseSetStringParameter(response, name.c_str(), text.c_str());
   }
@@ -78,9 +78,9 @@ struct Parameter {
 struct Answer {
   std::vector<Output> outputs;
   std::vector<Parameter> parameters;
-  int code = -1;  // an error's code; negative: no error
+  int code = -1;  // the code of the error; negative: no error
   std::string message;
-  Reference kept;  // a response from whose memory some outputs are copied
+  Reference kept;  // keeps the response alive from whose memory some outputs are copied
 
   ~Answer() {
     for (Output& output : outputs) output.let_go();
@@ -96,16 +96,17 @@ struct Place {
   int64_t device = 0;
 };
 
-// A response created before the answer is known, so that the model writes into its memory. Python objects for that memory keep it alive.
+// A response created before its outputs are known, so that the model can write into its memory. Python objects for that memory keep it
+// alive.
 struct Response {
   TRITONBACKEND_Response* response;
   std::vector<Place>* places;
-  std::atomic<int64_t> lent;  // how many Python objects for its memory exist
+  std::atomic<int64_t> lent;  // the number of Python objects that refer to its memory
 };
 
 namespace {
 
-// The size of the pieces in which threads copy an output.
+// The size in bytes of the pieces of an output, which several threads can copy.
 constexpr size_t kPieceBytes = 2 << 20;
 
 PyTypeObject* response_type = nullptr;
@@ -117,7 +118,7 @@ void response_dealloc(PyObject* object) {
   free_object(object);
 }
 
-// Reads the name and shape of an output; false with a Python exception set.
+// Reads the name and shape of an output; returns false with a Python exception set.
 bool describe(Output* output, PyObject* name, PyObject* shape) {
   output->name = bytes_of(name);
   const Py_ssize_t rank = PyTuple_Size(shape);
@@ -125,8 +126,8 @@ bool describe(Output* output, PyObject* name, PyObject* shape) {
   return PyErr_Occurred() == nullptr;
 }
 
-// Reads an output from (name, data type, shape, data), or, for one on a GPU, (name, data type, shape, data, address, size, device); false
-// with a Python exception set.
+// Reads an output from the tuple (name, data type, shape, data), or, for an output on a GPU, (name, data type, shape, data, address, size,
+// device); returns false with a Python exception set.
 bool read_output(PyObject* given, Output* output) {
   PyObject *name = nullptr, *shape = nullptr, *data = nullptr;
   long long address = 0, size = 0, device = -1;
@@ -156,7 +157,7 @@ TRITONSERVER_Error* failure(const std::string& problem) {
   return problem.empty() ? nullptr : TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_INTERNAL, problem.c_str());
 }
 
-// Asks Triton for an output's memory: on the GPU where the output is, if Triton grants that.
+// Asks Triton for the memory of an output: on the same GPU as the output, if Triton grants that.
 TRITONSERVER_Error* ask(TRITONBACKEND_Response* response, const Output& output, Place* place) {
   TRITONBACKEND_Output* target = nullptr;
   const auto rank = static_cast<uint32_t>(output.shape.size());
@@ -178,8 +179,8 @@ const Place* place_of(const Response* response, const Output& output) {
   return nullptr;
 }
 
-// Keeps a refusal out of Triton's response cache, which would return it as a success later: the cache rejects responses with an output
-// that has no memory.
+// Keeps an error response out of Triton's response cache, which would later return it as a success. The cache rejects responses that have
+// an output without memory.
 void keep_from_cache(TRITONBACKEND_Response* refusal) {
   TRITONBACKEND_Output* target = nullptr;
   const int64_t shape = 1;
@@ -191,7 +192,7 @@ struct Piece {
   char* target;
   const char* source;
   size_t size;
-  int64_t device;  // a GPU whose memory is the source or the target, or -1
+  int64_t device;  // the GPU whose memory is the source or the target, or -1
   bool to_ordinary_memory;
 
   std::string copy() const {
@@ -215,7 +216,7 @@ class Delivery {
   Delivery(const Delivery&) = delete;
   Delivery& operator=(const Delivery&) = delete;
 
-  // The pieces that have to be copied before the answer is sent; any thread may copy them.
+  // The pieces that have to be copied before the answer is sent. Any thread may copy them.
   const std::vector<Piece>& pieces() const { return pieces_; }
   size_t size() const {
     size_t size = 0;
@@ -230,7 +231,7 @@ class Delivery {
     if (refusal_ == nullptr) refusal_ = failure(problem);
   }
 
-  // Sends the answer, once all pieces are copied or have failed; returns false if the client gets an error.
+  // Sends the answer. Call this when each piece is copied or has failed. Returns false if the client gets an error.
   bool send() {
     if (lost_.empty()) {
       if (refusal_ != nullptr) keep_from_cache(response_);
@@ -279,7 +280,7 @@ class Delivery {
   std::vector<Piece> pieces_;
 };
 
-// Copies the pieces, by several threads if they are large enough for that; then sends the answer.
+// Copies the pieces, with several threads if there are enough bytes for that; then sends the answer.
 void deliver(const std::shared_ptr<Delivery>& delivery, const std::function<void(bool)>& done) {
   const std::vector<Piece>& pieces = delivery->pieces();
   if (delivery->size() <= kPieceBytes) {
@@ -301,7 +302,7 @@ void forget_response(Request* self) {
   self->response = nullptr;
 }
 
-// Whether an answer has all outputs for which memory was reserved, with the same shapes.
+// Returns whether an answer has all outputs for which memory was reserved, with the reserved shapes.
 bool fits(const Answer& answer, const Response& response) {
   size_t found = 0;
   for (const Output& output : answer.outputs) {
@@ -324,7 +325,8 @@ void settle(Request* self) {
     }
     if (response->lent == 0) return;
   }
-  // The response must not be sent: Python keeps some of its memory, or the answer is a different one. So outputs are only copied from it.
+  // The response must not be sent, because Python objects still refer to its memory, or the answer has other outputs. So the outputs are
+  // copied from it to another response.
   if (self->answer != nullptr) {
     Py_IncRef(object_of(response));
     self->answer->kept.reset(object_of(response));
@@ -368,7 +370,7 @@ void Released::release() {
 
 namespace {
 
-// Requests whose objects this thread destroys are added here, so that they can be released later, without holding the interpreter.
+// If not null: where to add the requests whose Python objects this thread destroys, so that they can be released later, without the GIL.
 thread_local std::vector<Released>* collecting = nullptr;
 
 }  // namespace
@@ -376,7 +378,7 @@ thread_local std::vector<Released>* collecting = nullptr;
 void let_go(Request* request, std::vector<Released>* released) {
   forget_answer(request);
   collecting = released;
-  Py_DecRef(object_of(request));  // destroys it, unless Python still refers to it or its memory
+  Py_DecRef(object_of(request));  // destroys the object, unless Python still refers to it or to its memory
   collecting = nullptr;
 }
 
@@ -393,9 +395,9 @@ namespace {
 PyTypeObject* request_type = nullptr;
 PyTypeObject* memory_type = nullptr;
 
-// Triton's memory as a Python buffer: a piece of an input, or an output to be written.
+// Triton's memory as a Python buffer: a piece of an input, or an output to write to.
 struct Memory {
-  PyObject* owner;     // the request or the response, which is kept alive
+  PyObject* owner;     // the request or response that owns the memory; kept alive
   Response* response;  // nullptr for an input's memory, which is read-only
   void* address;
   Py_ssize_t size;
@@ -554,8 +556,8 @@ Response* begin_response(Request* self) {
   return nullptr;
 }
 
-// reserve(name, data type, shape, size): the answer's memory for an output, to be written; None if it is not host memory. Reserving the
-// same output again begins a new answer.
+// reserve(name, data type, shape, size): returns the answer's memory for an output, which the model writes to; None if Triton's memory is
+// not on the host. Reserving the same output again begins a new answer.
 PyObject* request_reserve(PyObject* object, PyObject* arguments) {
   Request* self = request_of(object);
   Output output;
@@ -569,7 +571,7 @@ PyObject* request_reserve(PyObject* object, PyObject* arguments) {
   Place place;
   TRITONSERVER_Error* error = nullptr;
   {
-    Let others;  // this may take long: the allocator may clear the memory
+    Let others;  // slow if the allocator clears the memory: let others have the GIL
     error = ask(self->response->response, output, &place);
   }
   if (!succeeded(error)) {
@@ -582,7 +584,7 @@ PyObject* request_reserve(PyObject* object, PyObject* arguments) {
   return none;
 }
 
-// Reads a parameter from (name, type, text, whole, real); false with a Python exception set.
+// Reads a parameter from the tuple (name, type, text, whole, real); returns false with a Python exception set.
 bool read_parameter(PyObject* given, Parameter* parameter) {
   PyObject *name = nullptr, *text = nullptr;
   long long whole = 0;
@@ -593,7 +595,7 @@ bool read_parameter(PyObject* given, Parameter* parameter) {
   return PyErr_Occurred() == nullptr;
 }
 
-// Reads a Python list into a vector; false with a Python exception set.
+// Reads a Python list into a vector; returns false with a Python exception set.
 template <typename Item>
 bool read_list(PyObject* list, std::vector<Item>* items, bool (*read)(PyObject*, Item*)) {
   const Py_ssize_t count = PyList_Size(list);
@@ -605,8 +607,8 @@ bool read_list(PyObject* list, std::vector<Item>* items, bool (*read)(PyObject*,
   return true;
 }
 
-// answer([(name, data type, shape, data), ...], [(name, type, text, whole, real), ...]): sets the outputs and parameters, which are sent
-// when the execution is over, or by flush().
+// answer([(name, data type, shape, data), ...], [(name, type, text, whole, real), ...]): sets the outputs and parameters of the answer,
+// which is sent at the end of the execution, or by flush().
 PyObject* request_answer(PyObject* self, PyObject* arguments) {
   PyObject *outputs = nullptr, *parameters = nullptr;
   if (!PyArg_ParseTuple(arguments, "OO", &outputs, &parameters)) return nullptr;
@@ -617,7 +619,7 @@ PyObject* request_answer(PyObject* self, PyObject* arguments) {
   return none;
 }
 
-// refuse(code, message): sets an error as the answer, which is sent likewise.
+// refuse(code, message): sets an error as the answer, which is sent at the end of the execution, or by flush().
 PyObject* request_refuse(PyObject* self, PyObject* arguments) {
   int code = 0;
   PyObject* message = nullptr;
@@ -630,7 +632,7 @@ PyObject* request_refuse(PyObject* self, PyObject* arguments) {
   return none;
 }
 
-// flush(): sends the answer now; more may follow.
+// flush(): sends the answer now; more answers may follow.
 PyObject* request_flush(PyObject* object, PyObject*) {
   Request* self = request_of(object);
   if (self->answer != nullptr) {
@@ -654,7 +656,7 @@ void request_dealloc(PyObject* object) {
   if (self->request != nullptr && collecting != nullptr) {
     collecting->emplace_back(self);
   } else if (self->request != nullptr) {
-    Let others;  // Triton takes its own locks
+    Let others;  // Triton takes its own locks, so release the GIL
     Released(self).release();
   }
   free_object(object);
@@ -699,7 +701,7 @@ PyType_Spec memory_spec = {"penstock.Memory", 0, 0, Py_TPFLAGS_DEFAULT, memory_s
 
 namespace {
 
-// Makes a type from its description unless it exists.
+// Makes a type from its description, unless the type exists already.
 void prepare(PyTypeObject*& type, PyType_Spec& spec, size_t added) {
   if (type != nullptr) return;
   spec.size = static_cast<int>(object_head + added);

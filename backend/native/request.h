@@ -18,38 +18,39 @@ struct Response;
 struct Request {
   TRITONBACKEND_Request* request;
   TRITONBACKEND_ResponseFactory* factory;
-  Answer* answer;      // to be sent
-  Response* response;  // whose memory the model writes its outputs to; null unless it has reserved some
-  bool begun;          // an answer was sent already
+  Answer* answer;      // the next answer to send; null: none yet
+  Response* response;  // the response whose memory the model has reserved for outputs; null: none
+  bool begun;          // whether an answer was sent already
   bool failed;
 };
 
-// Makes the types of requests, responses and their memory on first use; false with a Python exception set.
+// Makes the types of requests, responses and their memory on first use; returns false with a Python exception set.
 bool prepare_request_types();
 
-// Returns a new reference; nullptr with a Python exception set: then the caller still owns Triton's request.
+// Returns a new reference to a request object, which then owns Triton's request. On failure, returns nullptr with a Python exception set;
+// the caller still owns Triton's request.
 Request* new_request(TRITONBACKEND_Request* request);
 
-// Decides, after the model has run, whether the response that it wrote to can be sent.
+// Decides, after the model has run, whether the response whose memory it has written to can be sent.
 void settle(Request* request);
 
-// The size of a request's answer.
+// Returns the size of a request's answer in bytes.
 uint64_t answer_bytes(const Request* request);
 
-// Sends a request's last answer, without holding the interpreter; other threads may help. If the model has given no answer, the request
-// is refused with the text `otherwise`.
+// Sends a request's last answer; other threads may help. Call this without holding the GIL. If the model has set no answer, the client
+// gets an error with the text `otherwise`.
 // Args: done: called by any thread when the answer is sent.
 void complete(Request* request, const std::string& otherwise, const std::function<void()>& done);
 
-// Releases an answer after it is sent, and the memory from which it was copied.
+// Releases an answer that was sent, and the memory from which it was copied.
 void forget_answer(Request* request);
 
-// A request to which Python no longer refers.
+// Triton's request, after its Python object was destroyed.
 class Released {
  public:
   explicit Released(Request* request);
 
-  // Gives the request back to Triton, without holding the interpreter, as Triton takes its own locks.
+  // Gives the request back to Triton. Call this without holding the GIL, as Triton takes its own locks.
   void release();
 
  private:
@@ -57,13 +58,14 @@ class Released {
   TRITONBACKEND_ResponseFactory* factory_;
 };
 
-// Drops our reference to an answered request. It is added to `released`, unless Python still refers to it: then it is released later.
+// Drops our reference to an answered request, and adds the request to `released`. If Python still refers to the request, it is not added,
+// but released when Python drops it.
 void let_go(Request* request, std::vector<Released>* released);
 
-// The number of samples in a request, for models whose requests are batches.
+// Returns the number of samples in a request of a model whose requests are batches.
 uint64_t count_samples(TRITONBACKEND_Request* request);
 
-// Returns the message of an error of Triton's, or "" for none, and deletes the error.
+// Returns the message of an error that Triton reported, or "" if there is none, and deletes the error.
 std::string take_error(TRITONSERVER_Error* error);
 
 }  // namespace penstock

@@ -1,6 +1,6 @@
-// Refuses models whose files a client uploads, whatever their backend: Triton would write the files to a new folder, and load a native
-// library from there. It works only if this library is preloaded into Triton, as `penstock serve` does if clients may load models but
-// not upload any.
+// Refuses to load models whose files a client uploads, whatever their backend: Triton would write the files to a new folder, and load a
+// native library from there. This works only if this library is preloaded into Triton, as `penstock serve` does if clients may load models
+// but not upload any.
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,7 +19,7 @@ bool ends_with(const char* text, size_t size, const char* end) {
   return size >= length && memcmp(text + size - length, end, length) == 0;
 }
 
-// Removes this library from the environment of programs that Triton starts, where its references to Triton could not be resolved.
+// Removes this library from LD_PRELOAD of programs that Triton starts: in them, its references to Triton could not be resolved.
 __attribute__((constructor)) void leave_children_alone() {
   const char* preloaded = getenv("LD_PRELOAD");
   if (preloaded == nullptr || !ends_with(preloaded, strcspn(preloaded, ":"), kThisLibrary)) return;
