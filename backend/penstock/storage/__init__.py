@@ -1,7 +1,6 @@
-"""Reads files: local ones, and through fsspec remote objects (``s3://``, ``gs://``, ``https://`` ...).
+"""Reads local files and, through fsspec, remote objects (``s3://``, ``gs://``, ``https://`` ...).
 
-Remote reads are retried after temporary failures, see :func:`configure`, and may be cached on local disk, see
-:func:`use_cache`.
+Remote reads are retried after temporary failures, see :func:`configure`. They may be cached on local disk, see :func:`use_cache`.
 """
 
 from __future__ import annotations
@@ -41,5 +40,5 @@ def __getattr__(name: str) -> Any:
 
 
 if "PENSTOCK_CACHE" in os.environ:
-    # Invalid settings are refused immediately.
+    # Imported now, so that invalid settings raise here.
     from penstock.storage import remote as _remote  # noqa: F401

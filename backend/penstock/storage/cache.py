@@ -17,15 +17,15 @@ from typing import Any, Final, NamedTuple
 
 _log = logging.getLogger(__name__)
 
-# A cached piece: this, when it was fetched, its length and its checksum; then the piece.
+# The header of a cached piece: the magic bytes, when the piece was fetched, its length and its checksum.
 _MAGIC: Final = b"penstck1"
 _HEAD: Final = struct.Struct("<8sdQI")
-# The names under which stores report a value that changes with an object's contents. The size alone is not enough.
+# The names under which stores report a value that changes with an object's contents. The size alone does not tell that they changed.
 _VERSION_FIELDS: Final = (
     "ETag", "etag", "Content-MD5", "content_md5", "Digest", "md5Hash", "crc32c", "generation", "VersionId",
     "Last-Modified", "LastModified", "last_modified", "updated", "mtime", "created",
 )  # fmt: skip
-# The largest number of objects whose version is remembered.
+# The largest number of objects whose reported information is remembered.
 _MAX_REMEMBERED_OBJECTS: Final = 100_000
 # A file that is still being written after this many seconds belongs to a process that died.
 _ABANDONED_SECONDS: Final = 3600
@@ -35,7 +35,7 @@ class ObjectInfo(NamedTuple):
     """A store's information about an object.
 
     Attributes:
-        version: changes with the object's contents; empty if nothing that was reported does.
+        version: bytes that change with the object's contents; empty if the store reports nothing that does.
         size: the size in bytes; None if unknown.
         reported_at: the time of the report, in seconds since 1970.
     """
@@ -46,22 +46,22 @@ class ObjectInfo(NamedTuple):
 
 
 class Cache:
-    """A folder that stores pieces of remote objects as they were requested; the least recently used are removed first.
+    """A folder with pieces of remote objects, one piece per requested range; the least recently used are removed first.
 
     Several processes may share the folder. A piece is used only as long as the store reports the same ETag or checksum, size and
-    modification time for its object as when the piece was fetched. If a store reports none of these but the size, the object is
-    not cached. A folder that is full or cannot be written to fails no read.
+    modification time for its object as when the piece was fetched. If a store reports no ETag, checksum or modification time, the object
+    is not cached. If the folder is full or cannot be written to, reads still succeed, without caching.
 
     Args:
         folder: a folder on a local disk; if it does not exist, it is created with access for its owner alone.
-        max_bytes: the limit for cached pieces and those being written, together.
-        check_after: seconds until the store is asked again whether an object has changed; 0: each read asks.
+        max_bytes: the limit for the total size of cached pieces and pieces being written.
+        check_after: seconds after which the store is asked again whether an object has changed; 0: it is asked at each read.
 
     Attributes:
-        hits, misses: how often this process found a piece in the folder, and how often it had to be fetched.
+        hits, misses: how often this process found a piece in the folder, and how often it had to fetch one.
 
     Raises:
-        ValueError: the size or the time is negative, or the size is 0.
+        ValueError: ``max_bytes`` is not positive, or ``check_after`` is negative.
 
     >>> use_cache(Cache("/var/cache/penstock", max_bytes=200 << 30))  # doctest: +SKIP
     """
@@ -81,19 +81,19 @@ class Cache:
     def piece(
         self, path: str, start: int, count: int, fetch: Callable[[], bytes], ask: Callable[[], Mapping[str, Any]]
     ) -> bytes | memoryview:
-        """Return ``count`` bytes of an object from ``start`` on, fewer at its end: from the folder, or fetched.
+        """Return ``count`` bytes of an object from ``start`` on, fewer at the object's end; fetch them if they are not in the folder.
 
         Args:
             path: the object's path.
-            start, count: the first byte, and the number of bytes.
-            fetch: fetches them.
+            start, count: the position of the first byte, and the number of bytes.
+            fetch: fetches these bytes.
             ask: returns what the store reports about the object; its errors, such as FileNotFoundError, are raised.
         """
         info = self.info(path, ask)
         name = _name(path, info, start, count)
         found = self._find(name)
         if found is not None and found[0] > info.reported_at:
-            # Was it the same object when the piece was fetched? It was if the store reports the same before and after.
+            # The piece was fetched after the last report. If the store still reports the same, the piece belongs to this version.
             info = self._ask(path, ask)
             doubtful, name = name, _name(path, info, start, count)
             if doubtful != name:
@@ -127,7 +127,7 @@ class Cache:
         return info
 
     def _find(self, name: str) -> tuple[float, memoryview] | None:
-        """Return when a piece was fetched, and the piece; None if it is not there or damaged."""
+        """Return when a piece was fetched, and the piece; None if the piece is missing or damaged."""
         path = self._path_of(name)
         try:
             content = path.read_bytes()
@@ -154,7 +154,7 @@ class Cache:
                     file.write(piece)
                 target = self._path_of(name)
                 target.parent.mkdir(mode=0o700, exist_ok=True)
-                # Processes that count bytes meanwhile could miss it in both folders.
+                # Locked: a process that counts bytes during the move could miss the piece in both folders.
                 with self._ledger():
                     temporary.replace(target)
             except BaseException:
@@ -169,7 +169,7 @@ class Cache:
         return self.folder / name[:2] / name
 
     def _reserve(self, size: int) -> Path | None:
-        """Return an empty file for ``size`` bytes; None if there is no room because others are writing."""
+        """Reserve room and return an empty file for ``size`` bytes; None if there is no room because other pieces are being written."""
         if size > self.max_bytes:
             return None
         writing = self.folder / "writing"
@@ -181,7 +181,7 @@ class Cache:
                 used = self._make_room(size)
             if used + size > self.max_bytes:
                 return None
-            # The name includes the size, for processes that count meanwhile.
+            # The name includes the size, for processes that count bytes before the file is complete.
             temporary = writing / f"{size}-{uuid.uuid4().hex}"
             temporary.touch(mode=0o600)
             os.pwrite(ledger, b"%20d" % (used + size), 0)
@@ -189,7 +189,7 @@ class Cache:
 
     @contextlib.contextmanager
     def _ledger(self) -> Iterator[int]:
-        """Return the file with the number of bytes in use, locked: only its holder may count files."""
+        """Lock and return the file with the number of bytes in use; only the holder of the lock may count the cache's files."""
         ledger = os.open(self.folder / "used", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(ledger, fcntl.LOCK_EX)
@@ -225,5 +225,5 @@ class Cache:
 
 
 def _name(path: str, info: ObjectInfo, start: int, count: int) -> str:
-    """Return the name of a piece, which reveals nothing about the object."""
+    """Return the file name of a piece; it reveals nothing about the object."""
     return hashlib.sha256(b"\0".join([path.encode(), info.version, b"%d" % start, b"%d" % count])).hexdigest()

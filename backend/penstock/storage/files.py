@@ -27,7 +27,7 @@ class Files:
 
     def __init__(self, roots: Sequence[str] | None = None) -> None:
         self._roots = None if roots is None else [without_file_protocol(root) for root in roots]
-        # With links resolved, since access is checked by a file's real location.
+        # With symbolic links resolved, because access is checked with the resolved path of a file.
         self._folders = [os.path.realpath(root) for root in self._roots or () if not is_remote(root)]
         self._origins = [root.rstrip("/") for root in self._roots or () if is_remote(root)]
 
@@ -66,7 +66,7 @@ class Files:
         return True
 
     def check_argument(self, value: str | Sequence[str] | None) -> None:
-        """Raise ConfinedPathError for paths outside the folders, unless the operator's folder can bring them inside."""
+        """Raise ConfinedPathError for absolute and remote paths outside the folders; a relative path is checked when it is opened."""
         for path in [value] if isinstance(value, str) else value or ():
             if is_remote(path) or os.path.isabs(path):
                 self.path(path)
@@ -93,10 +93,10 @@ class Files:
         return self.read(path).tobytes().decode("utf-8", "surrogateescape")
 
     def read_range(self, path: str, start: int, size: int, allocate: Allocate = fresh_memory) -> np.ndarray:
-        """Return ``size`` bytes of a file from ``start`` on, uint8 of shape (size,); ``allocate`` as in :meth:`read`.
+        """Return ``size`` bytes of a file from ``start`` on, uint8 of shape (size,); ``allocate``: see :meth:`read`.
 
         Raises:
-            OSError: the file cannot be read, or is shorter; or there is no such range, as a damaged index may claim.
+            OSError: the file cannot be read or is too short, or the range is invalid, for example read from a damaged index.
         """
         path = self.path(path)
         if min(start, size) < 0:
@@ -107,11 +107,11 @@ class Files:
         return part
 
     def opened(self, path: str) -> OpenFile:
-        """Return a local file, opened to read ranges of it; raise OSError if that fails."""
+        """Open a local file to read ranges of it; raise OSError if that fails."""
         return local.opened(self.path(path))
 
     def version(self, path: str) -> tuple[int, ...]:
-        """Return a key that changes when a local file is rewritten; remote objects count as constant."""
+        """Return a key that changes when a local file is rewritten; the key of a remote object never changes."""
         path = self.path(path)
         return () if is_remote(path) else local.version(path)
 

@@ -35,12 +35,12 @@ def read(path: str, allocate: Allocate = fresh_memory) -> np.ndarray:
 def read_range(path: str, start: int, size: int, allocate: Allocate = fresh_memory) -> np.ndarray:
     """Return ``size`` bytes of a file from ``start`` on; fewer at its end."""
     file = opened(path)
-    # A damaged index may ask for more than there is memory for.
+    # A damaged index may ask for more bytes than fit into memory, so allocate no more than the file has.
     return _read(file.descriptor, start, allocate(min(size, max(file.size - start, 0))))
 
 
 def opened(path: str) -> OpenFile:
-    """Return the file, opened once for all readers; the last one closes it."""
+    """Return the open file, shared by all its readers; it is closed when the last of them is done."""
     return _opened(path, version(path))
 
 
@@ -62,7 +62,7 @@ def size(path: str) -> int:
 
 
 def open_file(path: str) -> BinaryIO:
-    """Return the file, opened to be read."""
+    """Open the file for reading."""
     return open(path, "rb")
 
 

@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 # Larger objects are read in pieces of this size, so that a failed request loses little.
 _PIECE_BYTES: Final = 8 << 20
-# Errors that a retry can't fix.
+# Errors that a retry cannot fix.
 _PERMANENT_ERRORS = (
     FileNotFoundError,
     PermissionError,
@@ -49,8 +49,8 @@ class Retries:
     """How remote reads are retried.
 
     Attributes:
-        attempts: attempts at one request, the first included.
-        timeout: seconds that an attempt may take, not counting the transfer.
+        attempts: the number of attempts at one request, including the first.
+        timeout: seconds that an attempt may take, in addition to ``seconds_per_mib``.
         seconds_per_mib: seconds added to ``timeout`` for each requested MiB.
         first_pause: seconds before the second attempt; pauses double, and are randomly shortened by up to a quarter.
         max_pause: the longest pause, in seconds.
@@ -70,7 +70,7 @@ class Retries:
 
     def pause(self, failures: int) -> float:
         """Return the seconds to wait after ``failures`` failed attempts."""
-        # At most 64, as 2 to the power of a thousand is too large for a float.
+        # At most 64, because 2.0 ** 1024 overflows.
         return min(self.first_pause * 2.0 ** (min(failures, 64) - 1), self.max_pause) * random.uniform(0.75, 1)
 
 
@@ -102,7 +102,7 @@ def use_cache(cache: Cache | None) -> None:
     """Set where this process caches remote objects; None: nowhere.
 
     Until the first call, the environment variables ``PENSTOCK_CACHE`` and ``PENSTOCK_CACHE_BYTES`` set the folder and its size, so
-    that processes started by others, such as servers and Ray's actors, share it.
+    that processes started by this one or by others, such as servers and Ray's actors, share the cache.
 
     >>> use_cache(Cache("/var/cache/penstock", max_bytes=200 << 30))  # doctest: +SKIP
     """
@@ -137,7 +137,7 @@ def open_file(path: str) -> BinaryIO:
 
 
 def list_folder(path: str) -> list[tuple[str, bool]]:
-    """Return the names of a folder's entries, and whether each is a folder."""
+    """Return the name of each entry of a folder, and whether the entry is a folder."""
     listed = _call(path, "ls", detail=True)
     return [(item["name"].rstrip("/").rpartition("/")[2], item["type"] == "directory") for item in listed]
 
@@ -193,13 +193,13 @@ def _cat(path: str, start: int, count: int) -> bytes | memoryview:
 
 
 def _cached_or_fetched(path: str, start: int, count: int, fetch: Callable[[], bytes]) -> bytes | memoryview:
-    """Return the result of ``fetch``, or its cached copy."""
+    """Return the bytes that ``fetch`` returns, or a cached copy of them."""
     return fetch() if _cache is None else _cache.piece(path, start, count, fetch, lambda: _ask(path))
 
 
 def _ask(path: str) -> dict[str, Any]:
     """Return the store's current information about an object."""
-    # Some file systems remember listed folders, with what they reported about the objects then.
+    # Some file systems remember what a store reported when a folder was listed.
     filesystem(path).invalidate_cache(path)
     reported: dict[str, object] = _call(path, "info")
     return reported
@@ -248,13 +248,13 @@ def _retried(path: str, request: Callable[[], _T]) -> _T:
 
 
 def _with_name(path: str, error: Exception) -> Exception:
-    """Return the error, with the object's name added if its message lacks it."""
+    """Return the error, with the object's path added if the message lacks it."""
     kind = next((kind for kind in (FileNotFoundError, PermissionError) if isinstance(error, kind)), None)
     return error if kind is None or path in str(error) else kind(f"'{path}' cannot be read: {error}")
 
 
 def _is_beyond_the_end(error: BaseException) -> bool:
-    """Return whether a range was refused because it starts past the object's end; s3fs reports that as an invalid argument."""
+    """Return whether a range was refused because it starts past the object's end, which s3fs reports as an invalid argument."""
     return getattr(error, "status", None) == _UNSATISFIABLE or getattr(error, "errno", None) == errno.EINVAL
 
 
@@ -263,7 +263,7 @@ def _is_permanent(error: BaseException) -> bool:
         return True
     cause = error.__cause__
     if isinstance(error, FileNotFoundError) and type(cause).__module__.startswith("aiohttp"):
-        # For these, fsspec reports any failure of its request to a web server about an object.
+        # fsspec reports any failure of a request to a web server as one of these; the cause tells whether it is permanent.
         return cause is not None and _is_permanent(cause)
     status = getattr(error, "status", None)
     if isinstance(status, int) and 400 <= status < 500:
