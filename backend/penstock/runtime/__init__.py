@@ -1,4 +1,4 @@
-"""How a pipeline runs: plan, executor, worker threads, sources."""
+"""Runs pipelines: plans, the executor, worker threads, external sources."""
 
 from penstock.runtime.batch_queue import BatchQueue
 from penstock.runtime.batches import Result, Watch

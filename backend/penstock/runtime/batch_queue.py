@@ -1,4 +1,4 @@
-"""The queue of a pipeline's batches, from which the consumer takes results in the order in which they were scheduled."""
+"""The queue of a pipeline's batches; the consumer takes results in the order in which the batches were scheduled."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class BatchQueue:
     """Runs scheduled batches on the caller's thread (:class:`InlineQueue`) or ahead of it, on a separate one
     (:class:`PrefetchQueue`).
 
-    A plan that runs entirely on the GPU needs no thread, as its work is asynchronous. Where the first batches turn out
-    to need the host, the thread takes over the batches that the caller has started.
+    A plan that runs entirely on the GPU needs no thread, as its work is asynchronous. If the first batches turn out to need
+    the host after all, a thread is started, which takes over the batches that the caller has started.
 
     Args:
         executor: runs the batches.
@@ -33,10 +33,10 @@ class BatchQueue:
         self._queue: InlineQueue | PrefetchQueue = (InlineQueue if is_inline else PrefetchQueue)(executor, self._closed)
 
     def schedule(self, completes: bool = False) -> None:
-        """Start the next batch. If another thread has closed the queue meanwhile, the batch fails.
+        """Start the next batch. If another thread has closed the queue in the meantime, the batch fails.
 
         Args:
-            completes: whether the caller takes the oldest batch next; a queue without a thread then completes it at once.
+            completes: whether the caller takes the oldest batch next; a queue without a thread then completes that batch at once.
         """
         queue = self._queue
         if self._depth and isinstance(queue, InlineQueue) and queue.occupies_host:
@@ -53,10 +53,10 @@ class BatchQueue:
         return self._queue.batches_ahead if self._depth > 1 else 0
 
     def close(self, timeout: float | None = None) -> None:
-        """End the queue and release its executor; batches that were not taken are dropped.
+        """End the queue, drop the batches that were not taken, and release the executor.
 
         Args:
-            timeout: how long to wait for a batch that a thread runs, in seconds; afterwards the thread ends by itself.
+            timeout: how many seconds to wait for the batch that a thread is running; when it expires, the thread ends after that batch.
         """
         self._closed.set()
         self._queue.close(timeout)

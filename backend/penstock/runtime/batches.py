@@ -24,12 +24,12 @@ class Result:
 
     Attributes:
         outputs: one batch for each output of the pipeline; failed samples are empty.
-        failures: errors by sample, if the run isolates them: an ``OperatorError``, or ``CancelledError``.
+        failures: the error of each failed sample, ``OperatorError`` or ``CancelledError``, by position; only if the run isolates failures.
         ready: the CUDA event after which GPU outputs are valid.
         states: the states of the operators after this run, if checkpoints are enabled.
-        kept: the position in the batch of each output sample, if failed samples were skipped or replaced.
+        kept: for each sample of the outputs, its position in the batch; set if failed samples were skipped or replaced.
         taken: the ticket of the batch that each input operator returned.
-        stopped: whether all samples were cancelled: there are no outputs, and some sources may not have run.
+        stopped: whether all samples were cancelled; if so, there are no outputs, and some sources may not have run.
     """
 
     outputs: list[TensorList] = field(default_factory=list)
@@ -47,17 +47,17 @@ class Batch:
 
     Attributes:
         size: number of samples.
-        iteration: its index.
+        iteration: the index of the batch.
         isolate, watch: see :meth:`penstock.runtime.Executor.run_once`.
-        tolerant: whether samples that fail in readers and decoders are skipped or replaced, as these specify.
-        slots: the data so far.
+        tolerant: whether samples that fail in readers and decoders are skipped or replaced, by the operator's policy.
+        slots: the data computed so far, by slot; None: not computed, or released.
         destinations: the buffers for the pipeline's outputs, by slot.
         allowance: see :meth:`penstock.runtime.Executor.run_once`.
-        tolerated: the policy for each failed sample.
+        tolerated: the policy, skip or replace, of each failed sample, by position.
         begun: the workspaces of operators that were started early, by node name.
         early: the results of the operators that were started early; None if none was started.
         result: the result so far.
-        arrivals: copies to the GPU that threads are making; work on the copied data must wait for them.
+        arrivals: copies to the GPU that threads are still making; work on the copied data must wait for them.
         waiting: the steps that still have to run, after the copies and the operators that were started early.
     """
 
@@ -82,7 +82,7 @@ class Batch:
             self.arrivals.pop().wait()
 
     def end(self) -> None:
-        """End operators that were started early and will not be run."""
+        """End the operators that were started early and will not be completed."""
         while self.begun:
             self.begun.popitem()[1].end()
 
@@ -98,7 +98,7 @@ class Watch(Protocol):
 
 
 def check_batch_sizes(workspace: Workspace) -> None:
-    """Raise RuntimeError if the inputs and arguments of an operator have different numbers of samples."""
+    """Raise RuntimeError if an operator's inputs and arguments differ in their number of samples."""
     sizes = set(map(len, map(_SHAPES, [*workspace.inputs, *workspace.arguments.values()])))
     if len(sizes) > 1:
         parts = any(batch.positions is not None for batch in [*workspace.inputs, *workspace.arguments.values()])
@@ -107,7 +107,7 @@ def check_batch_sizes(workspace: Workspace) -> None:
 
 
 def kept_of(batch: TensorList, positions: Sequence[int]) -> TensorList:
-    """Return an output's samples at these positions of the batch, or the parts made from them."""
+    """Return the output's samples at these positions of the batch; if samples were split, all parts of each."""
     ranges = [range(*batch.made_of(position, position + 1)) for position in positions]
     part = batch.subset([index for sample_range in ranges for index in sample_range])
     if batch.positions is not None:
@@ -123,14 +123,14 @@ def nothing_left(failures: dict[int, PenstockError], cancelled: Collection[int],
 
 
 def local_failures(failures: dict[int, PenstockError], workspace: Workspace) -> dict[int, BaseException]:
-    """Return the batch's failures by index of the workspace's samples."""
+    """Return the batch's failures by index in the workspace, whose samples may be a part of the batch."""
     if workspace.positions is None:
         return dict(failures)
     return {local: failures[p] for local, p in enumerate(workspace.positions) if p in failures}
 
 
 def propagate_sources(workspace: Workspace) -> None:
-    """Copy the inputs' source information, where they agree, to outputs that have none."""
+    """Copy source information from the inputs to outputs that have none, for samples on which all inputs agree."""
     named = [batch.source_infos for batch in workspace.inputs if batch.source_infos]
     if not named:
         return
@@ -141,6 +141,6 @@ def propagate_sources(workspace: Workspace) -> None:
 
 
 def _agreed(sources: Sequence[str]) -> str:
-    """Return the one source among those that are known; an empty string if they differ or none is known."""
+    """Return the source that all non-empty strings name; an empty string if they differ or all are empty."""
     known = {source for source in sources if source}
     return known.pop() if len(known) == 1 else ""

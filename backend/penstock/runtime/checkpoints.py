@@ -1,7 +1,7 @@
 """Checkpoints: the state from which a pipeline continues with the next batch.
 
-A checkpoint is JSON: the consumer's position (batches prefetched beyond it are computed again), and the state of each
-stateful operator after the last batch taken. Nothing in it is executable.
+A checkpoint is JSON. It contains the consumer's position and the state of each stateful operator after the last batch taken;
+batches that were prefetched beyond the position are computed again. Nothing in it is executable.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ VERSION = 1
 
 @dataclass
 class Position:
-    """The consumer's position in the batches; prefetching is ahead of it.
+    """The consumer's position in the sequence of batches, without the batches prefetched beyond it.
 
     Attributes:
-        epoch: counted from 0.
+        epoch: the epoch's number, from 0.
         iteration: batches taken in the epoch.
         batches: batches taken since the start.
         states: the states of the operators after the last batch taken; None: before the first.
@@ -56,7 +56,7 @@ def save_checkpoint(plan: Plan, position: Position, iterator: object = None) -> 
 
 
 def checkpoint_seed(checkpoint: str | bytes, seed: int | None) -> int:
-    """Return the seed of a pipeline that continues from a checkpoint, unless it has a seed."""
+    """Return ``seed``; if it is None, the seed stored in the checkpoint."""
     return _parsed(checkpoint)["seed"] if seed is None else seed
 
 
@@ -64,8 +64,8 @@ def restore_checkpoint(plan: Plan, checkpoint: str | bytes) -> tuple[Position, A
     """Restore the operators' states; return the position and the state of a plugin's iterator.
 
     Raises:
-        UnsupportedVersionError: written by a later version of Penstock.
-        SerializationError: it is not a checkpoint, or belongs to another pipeline.
+        UnsupportedVersionError: the checkpoint was written by a later version of Penstock.
+        SerializationError: the data is not a checkpoint, or is a checkpoint of another pipeline.
     """
     document = _parsed(checkpoint)
     operators = dict(plan.named_operators())

@@ -43,7 +43,7 @@ from penstock.tensors.transfers import Threads, release_unused
 _T = TypeVar("_T")
 
 Started = Batch | Result | BaseException
-"""A batch that was started: in flight, complete, or the error with which it was started or completed."""
+"""A batch that was started: still in flight, its result, or the error that starting or completing it raised."""
 
 NOTHING = contextlib.nullcontext()
 """A context that changes nothing."""
@@ -63,26 +63,27 @@ def _has_state(operator: Operator) -> bool:
 
 
 def _empty(device: str) -> TensorList:
-    """Return a batch without samples, and so without a type."""
+    """Return a batch without samples and without a type."""
     return (TensorListCPU if device == "cpu" else TensorListGPU).of_samples([])
 
 
 class Executor:
-    """Runs a plan, batch after batch.
+    """Runs a plan, one batch after another.
 
     Args:
         plan: the plan to run.
-        max_batch_size: the largest batch, and the batch size if no source sets one.
+        max_batch_size: the largest number of samples in a batch; also the batch size if no source sets one.
         num_threads: CPU threads.
         device_id: the GPU to use, or None.
         affinity: CPU cores to bind threads to.
-        on_error: the policy for samples that fail in readers and decoders without a separate policy.
-        skipped: the list of skipped samples.
+        on_error: the policy for samples that fail in readers and decoders that have no policy set.
+        skipped: where samples that were skipped or replaced are recorded.
 
     Attributes:
-        iteration: the next batch's iteration.
-        blocks_on_events: whether a thread that waits for a result should sleep, and leave the driver to the one that runs batches.
-        run_context: entered around each run, on whatever thread, if it calls the user's functions: makes the pipeline the current one.
+        iteration: the index of the next batch.
+        blocks_on_events: whether threads sleep while they wait for a result, which leaves the CUDA driver to the thread that runs batches.
+        run_context: a context entered around each run, on whatever thread, if the plan calls the user's functions; it makes
+            the pipeline the current one.
     """
 
     def __init__(
@@ -147,12 +148,12 @@ class Executor:
         return self._stream is not None or bool(self.plan.early)
 
     def pool_of(self, step: Step) -> HostPool:
-        """Return the pool for a step's outputs and inputs on the CPU."""
+        """Return the pool that allocates a step's outputs and inputs on the CPU."""
         return self.pinned_pool if step.feeds_gpu and self._stream is not None else self.host_pool
 
     @property
     def pools(self) -> tuple[HostPool, ...]:
-        """The sources of CPU buffers."""
+        """The pools of CPU buffers."""
         return self.host_pool, self.pinned_pool
 
     # -- data fed by the program ------------------------------------------------------------------------------------------
@@ -200,7 +201,7 @@ class Executor:
             isolate: record the error of a failing sample and continue with the others.
             watch: notified of each operator. Samples it reports as cancelled fail with ``CancelledError``; if all are
                 cancelled, the run stops, and sources that have not run yet keep their data.
-            destinations: buffers for outputs on the CPU, by number, into which they are written if their operators
+            destinations: buffers for outputs on the CPU, by the output's number; outputs are written into them if their operators
                 allow it.
             allowance: the memory limit of the batch; None: no limit.
         """
@@ -216,16 +217,16 @@ class Executor:
         destinations: Mapping[int, Destination] | None = None,
         allowance: BatchMemory | None = None,
     ) -> Batch:
-        """Begin a batch, as :meth:`run_once` would run it. Batches are completed in the order in which they were begun.
+        """Begin a batch, which runs as with :meth:`run_once`. Batches must be completed in the order in which they were begun.
 
-        Another thread may complete it, but not while this one begins the next; see :meth:`await_begun`.
+        Another thread may complete the batch, but not while this thread begins the next one; see :meth:`await_begun`.
         """
         slots = {self.plan.outputs[number]: destination for number, destination in (destinations or {}).items()}
         with self.surroundings():
             try:
                 return self.begin(isolate, watch, destinations=slots, allowance=allowance)
             except BaseException:
-                # Fed data may be in the caller's memory, which may be reused from here on.
+                # Copies of fed data may still read the caller's memory, which the caller may reuse from here on.
                 copies_in_flight.wait()
                 raise
 
@@ -239,8 +240,8 @@ class Executor:
                 raise
 
     def await_begun(self, batch: Batch) -> None:
-        """Wait for the work that a batch's early operators have begun; another thread may begin the next batch meanwhile."""
-        # An error is raised again by the operator's run, which names the operator.
+        """Wait for the work that a batch's early operators have begun; meanwhile, another thread may begin the next batch."""
+        # Errors are ignored here: the operator's run raises them again, with the operator's name.
         with contextlib.suppress(Exception), self.on_device():
             for step in self.plan.early:
                 workspace = batch.begun.get(step.node.name)
@@ -260,8 +261,8 @@ class Executor:
 
         Args:
             isolate, watch, destinations, allowance: see :meth:`run_once`.
-            tolerant: samples that fail in readers and decoders are skipped or replaced, as these specify.
-            meanwhile: a function that is called while threads read what operators need before they start.
+            tolerant: whether samples that fail in readers and decoders are skipped or replaced, by the operator's policy.
+            meanwhile: a function to call after early operators are prepared and before they start, while threads read their data.
         """
         plan, slots = self.plan, [None] * self.plan.num_slots
         batch = Batch(
@@ -280,7 +281,7 @@ class Executor:
         result = batch.result
         self._run_steps(batch, plan.prepared, ahead=True)
         if not plan.early and not batch.arrivals and not result.stopped:
-            # The remaining steps have nothing to wait for.
+            # The remaining steps have nothing to wait for, so they run now.
             batch.waiting = ()
             self._run_steps(batch, plan.waiting)
         early: Sequence[Step] = () if result.stopped else plan.early
@@ -293,14 +294,14 @@ class Executor:
             if started is not None:
                 batch.early = started if batch.early is None else batch.early.joined(started)
         if self._stream is not None and not plan.early and not batch.arrivals:
-            # Recorded now, as work submitted before the consumer takes the batch belongs to later ones.
+            # Recorded now: work submitted between now and when the consumer takes this batch belongs to later batches.
             self._record_ready(result, self._stream)
         if not result.stopped:
             for name, operator in self.input_operators.items():
                 result.taken[name] = operator.taken
         self.iteration += 1
         if self.keep_states:
-            # Operators started early are already in the state that follows this batch.
+            # The states of operators started early are already those after this batch.
             result.states = plan.states(plan.steps if not batch.waiting else [*plan.prepared, *plan.early])
         return batch
 
@@ -337,18 +338,18 @@ class Executor:
         try:
             raise started
         finally:
-            # An error referenced from a frame of its own traceback would keep everything those frames refer to alive.
+            # A local variable would keep alive everything that the frames in the error's traceback refer to, this frame included.
             del started
 
     def drop(self, batches: deque[Started]) -> None:
-        """Drop batches whose results nobody will request."""
+        """Drop batches whose results nobody will take."""
         for started in batches:
             if isinstance(started, Batch):
                 started.end()
         batches.clear()
 
     def surroundings(self) -> AbstractContextManager[None]:
-        """Return the context to run steps in: on the pipeline's device and stream and, for the user's functions, as the current pipeline."""
+        """Return the context to run steps in: makes the device and stream current and, for the user's functions, the pipeline."""
         if self.run_context is not NOTHING:
             return self._as_users_expect()
         return NOTHING if self._stream is None else AsCurrent(self._stream)
@@ -359,11 +360,11 @@ class Executor:
             yield
 
     def on_device(self) -> AbstractContextManager[None]:
-        """Make the pipeline's device and stream the current ones; do nothing on the CPU."""
+        """Return a context that makes the pipeline's device and stream current; on the CPU, one that changes nothing."""
         return NOTHING if self._stream is None else AsCurrent(self._stream)
 
     def use_stream(self, stream: Stream) -> None:
-        """Use the stream of another executor from now on; for an executor with a GPU."""
+        """Use the stream of another executor from now on; call this only if this executor has a GPU."""
         assert self._stream is not None
         self._stream.give(stream)
 
@@ -372,7 +373,7 @@ class Executor:
         result.ready = stream.event(block=self.blocks_on_events)
 
     def release_ready_event(self, result: Result) -> None:
-        """Let a later batch use the event of a result for which nobody will wait any more."""
+        """Let a later batch reuse the event of a result that nobody waits for any more."""
         if self._stream is not None and not self.blocks_on_events:
             self._stream.take_back(result.ready)
             result.ready = None
@@ -383,7 +384,7 @@ class Executor:
         return None if self._stream is None else self._stream.stream
 
     def _run_steps(self, batch: Batch, steps: Sequence[Step | Transfer], ahead: bool = False) -> None:
-        """Run steps in order, until all samples are cancelled or have failed; ``ahead``: copies to the GPU need not be complete."""
+        """Run steps in order, until all samples are cancelled or have failed; ``ahead``: do not wait for copies to the GPU."""
         slots, watch = batch.slots, batch.watch
         for step in steps:
             if watch is not None and nothing_left(batch.result.failures, watch.cancelled(), batch.size):
@@ -402,12 +403,12 @@ class Executor:
                 slots[slot] = None
 
     def _batch_size(self) -> int:
-        """Return the batch size that the sources will return; raise RuntimeError if they disagree."""
+        """Return the number of samples in the batch that the sources return next; raise OperatorError if they differ."""
         sizes: dict[int, Step] = {}
         for step in self._sources:
             size = step.operator.pending_batch_size()
             if size is not None:
-                # A source may hold more samples than fit a batch.
+                # A source may hold more samples than fit into a batch.
                 sizes.setdefault(min(size, self.max_batch_size), step)
         if len(sizes) > 1:
             sides = ", ".join(f"{size} in '{step.node.name}'" for size, step in sizes.items())
@@ -422,7 +423,7 @@ class Executor:
         return next(iter(sizes), self.max_batch_size)
 
     def run_step(self, step: Step, slots: list[object], batch_size: int) -> None:
-        """Run one operator alone, on the data in ``slots``."""
+        """Run a single operator on the data in ``slots``."""
         with self.on_device():
             self._run_operator(step, Batch(batch_size, self.iteration, False, None, slots))
 
@@ -433,7 +434,7 @@ class Executor:
         arguments = {name: slots[slot] for name, slot in step.arguments.items()} if step.arguments else {}
         first = inputs[0] if inputs and not step.merges else next(iter(arguments.values()), None)
         template = step.workspace
-        # In dynamic mode, the threads may have changed.
+        # In dynamic mode, the worker threads may have changed.
         if template is None or step.workers is not self.workers:
             template, step.workers = self._workspace_template(step), self.workers
             step.workspace = template
@@ -449,7 +450,7 @@ class Executor:
         return workspace
 
     def _start_operator(self, step: Step, batch: Batch, action: Callable[[Workspace], _T]) -> _T | None:
-        """Prepare or begin an operator's batch; return the operator's result, or None if there are no samples."""
+        """Call an operator's ``prepare`` or ``begin``; return the result, or None if the batch has no samples for the operator."""
         workspace = batch.begun.get(step.node.name) or self._workspace(step, batch)
         if (step.merges or not workspace.batch_size) and _is_without_samples(workspace):
             return None
@@ -487,10 +488,10 @@ class Executor:
             self._note_failures(step, workspace, batch)
 
     def _run_without_samples(self, step: Step, workspace: Workspace) -> None:
-        """Run an operator only to find the types of its outputs.
+        """Run an operator on no samples, to find the types of its outputs.
 
-        The result depends on the types, ranks and layouts of the inputs, unless the operator has a state: the next
-        batch of the same kind gets the same outputs.
+        Unless the operator has state, the result depends only on the types, ranks and layouts of the inputs, so the next
+        batch with the same ones gets the same outputs.
         """
         kinds: list[object] = [kind_of(batch) for batch in (*workspace.inputs, *workspace.arguments.values())]
         if step.empty_outputs is None or step.empty_outputs[0] != kinds:
@@ -498,13 +499,13 @@ class Executor:
             if step.device != "cpu" or _has_state(step.operator):
                 return
             step.empty_outputs = kinds, workspace.outputs
-        # Positions and sources are set on the outputs of each batch.
+        # Copied, as positions and sources are set on the outputs of each batch.
         workspace.outputs = [copy.copy(outputs) for outputs in step.empty_outputs[1]]
 
     def _describe_without_samples(self, step: Step, workspace: Workspace) -> None:
-        """Run an operator without samples.
+        """Run an operator on a batch without samples.
 
-        The operator may fail: its inputs may have no types, or types other than those that samples would have.
+        The operator may fail: its inputs may have no types, or types that actual samples would not have.
         """
         if not any(each.dtype == NO_TYPE for each in workspace.inputs):
             with contextlib.suppress(Exception):
@@ -513,7 +514,7 @@ class Executor:
         workspace.outputs = [_empty(node.device) for node in step.node.outputs]
 
     def _attempt(self, step: Step, workspace: Workspace, action: Callable[[Workspace], _T]) -> _T:
-        """Call an operator; errors name it and the sample."""
+        """Call a function of an operator; errors name the operator and the sample."""
         try:
             if step.joins:
                 check_batch_sizes(workspace)
@@ -528,13 +529,13 @@ class Executor:
         except Exception as error:
             cause, sample = error, None
         try:
-            # Not in the handler: a fused operator's error would get its wrapper as its context.
+            # Raised outside the except block: otherwise a fused operator's error would get the error that wraps it as its context.
             raise self._error(step, cause, sample)
         finally:
             del cause
 
     def _workspace_template(self, step: Step) -> Workspace:
-        """Return the template of an operator's workspaces, which is copied for each batch."""
+        """Return a workspace that is copied for each batch of the operator."""
         parallel: Parallel = functools.partial(self.workers.parallel, pace=step.pace)
         return Workspace(
             device=step.device,
@@ -548,7 +549,7 @@ class Executor:
         )
 
     def _note_failures(self, step: Step, workspace: Workspace, batch: Batch) -> None:
-        """Set the samples that failed in an operator aside, with errors that name it."""
+        """Remove the samples that failed in an operator from the batch, and record errors that name the operator."""
         positions = workspace.positions
         for index, cause in workspace.failures.items():
             position = index if positions is None else positions[index]
@@ -560,15 +561,15 @@ class Executor:
                     self._tolerate(step, batch, position, next(filter(None, sources), ""))
 
     def _tolerate(self, step: Step, batch: Batch, position: int, source: str) -> None:
-        """Record that a sample is skipped or replaced; raise its error if neither applies, or if there are too
-        many."""
+        """Record that a sample is skipped or replaced; raise its error if the policy is neither, and TooManyErrorsError if
+        too many samples were."""
         error = batch.result.failures[position]
         policy = batch.tolerated[position] = policy_for(step.node, error, self._on_error)
         if policy == RAISE or not isinstance(error, OperatorError):
             try:
                 raise batch.result.failures.pop(position)
             finally:
-                # References in the error's frames would keep the batch alive.
+                # References in the error's traceback would keep the batch alive.
                 del error
         self._skipped.add(
             SkippedSample(source, error.reason, error.operator, batch.iteration, position, policy == REPLACE)
@@ -578,7 +579,7 @@ class Executor:
         node = step.node
         if sample is None and self.device_id is not None:
             with self.on_device():
-                # Errors on a lost device may not mention the loss.
+                # Errors on a lost device may not say that it is lost.
                 cause = device_lost(cause) or find_device_lost() or cause
         return operator_error(cause, node.display_name, node.device, sample, node.origin)
 
@@ -595,7 +596,7 @@ class Executor:
         peak[1] = max(peak[1], max(sizes, default=0))
 
     def _transfer(self, step: Transfer, source: Any, ahead: Batch | None) -> object:
-        """Return a copy on the other device. With ``ahead``, one to the GPU may still be under way: later steps wait for it."""
+        """Copy a batch to the other device. With ``ahead``, a copy to the GPU may still be under way: later steps wait for it."""
         if step.device != "gpu":
             moved = source.as_cpu()
         elif ahead is None:

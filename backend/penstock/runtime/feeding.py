@@ -21,7 +21,7 @@ from penstock.tensors.tensor import check_dense, check_layout, device_view, host
 if TYPE_CHECKING:
     from penstock.kernels.cpu.blocks import Threads
 
-# Up to this many samples and bytes are looked at and copied one by one, without compiled code, which would have to be loaded first.
+# Up to this many samples and bytes are examined and copied one by one in Python: loading compiled code would take longer.
 _MAX_PLAIN_COPIES, _MAX_PLAIN_BYTES = 8, 1 << 20
 _DTYPE, _SHAPE, _STRIDES = attrgetter("dtype"), attrgetter("shape"), attrgetter("strides")
 _IS_DENSE = attrgetter("flags.c_contiguous")
@@ -35,15 +35,15 @@ def to_batch(
     Args:
         data: a tensor list; an array whose first dimension is the batch; or a sequence of samples (arrays or tensors),
             whose shapes may differ.
-        layout: a sample's layout; None: the data's own.
+        layout: the layout of a sample; None: the layout that the data has, if any.
         max_batch_size: the largest number of samples allowed.
-        pool: allocates the copy.
-        threads: share the copying of large batches.
-        copy: copy the data, so that the caller may modify it afterwards.
+        pool: the pool that allocates the copy.
+        threads: the threads that share the copying of large batches.
+        copy: whether to copy the data, so that the caller may modify it afterwards.
 
     Raises:
-        RuntimeError: there are more than ``max_batch_size`` samples, they differ in type, rank or layout, tensors do not
-            support their type, they are strided, or they are not arrays at all.
+        RuntimeError: there are more than ``max_batch_size`` samples; samples differ in type, rank or layout; tensors do not
+            support the samples' type; tensors are strided; or the data does not consist of arrays.
         IndexError: the data is one number.
     """
     try:
@@ -58,7 +58,7 @@ def to_batch(
             f"actual: {count}"
         )
     if not count:
-        # Operators skip it, as its contents are unknown.
+        # Ignore the layout: a batch without samples has no contents that it could describe.
         return TensorListGPU([]) if isinstance(batch, TensorListGPU) else TensorListCPU([])
     return _copied(batch, pool, threads) if copy and together is None else batch
 
@@ -85,7 +85,7 @@ def _as_tensor_list(data: object, layout: str | None) -> TensorList:
 
 
 def _labelled(batch: TensorList, layout: str | None) -> TensorList:
-    """Return a batch with the given layout, if any; raise RuntimeError unless it fits the rank."""
+    """Return the batch with the layout set, unless it is None or empty; raise RuntimeError if it does not fit the rank."""
     if layout:
         try:
             batch.set_layout(layout)
@@ -95,7 +95,7 @@ def _labelled(batch: TensorList, layout: str | None) -> TensorList:
 
 
 def _copied_together(data: object, pool: HostPool) -> TensorListCPU | None:
-    """Return a copy of many small arrays of one type and shape, made in one call; None for any other data."""
+    """Copy many small arrays of one type and shape in one call; return None for any other data."""
     if not isinstance(data, (list, tuple)) or len(data) <= _MAX_PLAIN_COPIES:
         return None
     first, count = data[0], len(data)
@@ -140,7 +140,7 @@ def _batch_of_arrays(data: Sequence[object]) -> TensorList | None:
         return None
     are_alike = shapes.count(shapes[0]) == count
     if are_alike:
-        # One shared object, which later comparisons recognize by identity.
+        # One shared object, which later comparisons recognize by its identity.
         shapes = shapes[:1] * count
     elif [*map(len, shapes)].count(len(shapes[0])) < count:
         return None
@@ -164,8 +164,8 @@ def _array_of_cupy() -> type | None:
 
 
 def _array(data: object) -> np.ndarray:
-    """Return fed data, a sample or a whole batch, as an array. Lists and numbers of Python have no type that tensors
-    could take on.
+    """Return fed data, a sample or a whole batch, as an array; raise RuntimeError for Python's lists and numbers, which have
+    no tensor type.
     """
     known = ("shape", "__array_interface__", "__dlpack__")
     if not isinstance(data, np.ndarray) and not is_capsule(data) and not any(hasattr(data, name) for name in known):
@@ -207,7 +207,7 @@ def _copied_on_gpu(batch: TensorListGPU) -> TensorListGPU:
     from penstock.kernels.cuda.launch import places_of
 
     copied = TensorListGPU.allocate(batch.shapes, batch.dtype, batch.layout())
-    # Contiguous copies, which live until their uploads are queued on the stream.
+    # The contiguous copies must live until their uploads are queued on the stream.
     sources, _owner = places_of(batch)
     copy_arrays(sources, copied.pointers(), volumes(batch.shapes, 0) * numpy_dtype(batch.dtype).itemsize)
     return copied

@@ -1,4 +1,4 @@
-"""Batches that run on the consumer's thread."""
+"""The queue whose batches run on the consumer's thread."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class InlineQueue:
 
     Args:
         executor: runs the batches.
-        closed: set once no further batch is wanted.
+        closed: an event that is set when no further batch is wanted.
 
     Attributes:
-        occupies_host: whether a batch left work for the host that a separate thread could overlap.
-        batches_ahead: how many batches beyond the prefetch depth are worth scheduling, as measured by the last one started.
+        occupies_host: whether batches need the host, so that a separate thread could run them ahead.
+        batches_ahead: how many batches beyond the prefetch depth are worth scheduling, as measured when the last batch was started.
     """
 
     def __init__(self, executor: Executor, closed: threading.Event) -> None:
@@ -28,7 +28,7 @@ class InlineQueue:
         self._started: deque[Started] = deque()
         self.occupies_host = False
         self.batches_ahead = 0
-        # When the last batch was begun, and when the last result was returned.
+        # The times when the last batch was begun, and when the last result was returned.
         self._began_at = self._returned_at = perf_counter()
 
     def schedule(self, completes: bool) -> None:
@@ -36,7 +36,7 @@ class InlineQueue:
         try:
             started = self._start(completes)
         except Exception as error:
-            # Not in a local variable: an error referenced from its own traceback would keep everything in those frames alive.
+            # Not stored in a local variable, which would keep alive everything that the frames in the error's traceback refer to.
             self._started.append(error)
         else:
             self._started.append(started)
@@ -59,15 +59,15 @@ class InlineQueue:
             return batch
 
     def _consumer_is_slower(self) -> bool:
-        """Return whether the consumer took longer for the last batch than this queue; record the start of the next batch."""
+        """Return whether the consumer spent more time on the last batch than this queue; record the start of the next batch."""
         began, self._began_at = self._began_at, perf_counter()
         return self._began_at - self._returned_at > self._returned_at - began
 
     def _oldest_is_decoded(self) -> bool:
         """Return whether the oldest batch is decoded but not completed yet.
 
-        If so, it is completed while the next one is being started, as the GPU has work. Otherwise the next one is started
-        first, to keep the decoders busy.
+        If so, the GPU still has work, so this batch is completed while the next one is being started. Otherwise the next
+        batch is started first, to keep the decoders busy.
         """
         oldest = self._started[0] if self._started else None
         if not isinstance(oldest, Batch) or not oldest.begun:
@@ -75,7 +75,7 @@ class InlineQueue:
         return all([step.operator.is_ready(oldest.begun[step.node.name]) for step in self._executor.plan.early])
 
     def _complete_oldest(self) -> None:
-        """Complete the oldest batch, within :meth:`Executor.surroundings`; its consumer gets the result or the error."""
+        """Complete the oldest batch, and store its result or error for the consumer. Call within :meth:`Executor.surroundings`."""
         oldest = self._started[0]
         if isinstance(oldest, Batch):
             try:
@@ -94,12 +94,12 @@ class InlineQueue:
             self._returned_at = perf_counter()
 
     def hand_over(self) -> deque[Started]:
-        """Pass the started batches on to another queue."""
+        """Return the started batches, for another queue."""
         started, self._started = self._started, deque()
         return started
 
     def close(self, timeout: float | None = None) -> None:
-        """Drop the batches and release the executor; wake threads that wait for data."""
+        """Wake threads that wait for data, drop the batches, and release the executor."""
         self._executor.wake_inputs()
         self._executor.drop(self._started)
         self._executor.release()

@@ -1,7 +1,7 @@
 """Memory limits of batches: one for each request, and budgets that the batches of a process share.
 
-A batch of up to :data:`SMALL_BATCH_BYTES` is only counted. A larger one takes its share of the budgets as it grows, without waiting;
-if there is no room, it gives everything back, and is run again once all that it needs has become free. So nothing waits while
+A batch of up to :data:`SMALL_BATCH_BYTES` is only counted. A larger one takes memory from the budgets as it grows, without waiting;
+if there is no room, it gives everything back, and runs again once all the memory that it needs is free. So no batch waits while
 it holds memory, and no two batches can wait for each other.
 """
 
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from typing import Self
 
 SMALL_BATCH_BYTES = 64 << 20
-"""Batches up to this many bytes do not count in budgets: at a time, each instance of a model has at most two."""
+"""Batches of up to this many bytes do not count in budgets; each instance of a model has at most two batches at a time."""
 
 SCRATCH_BYTES_OF_THREAD = 16 << 20
-"""Bytes of scratch memory that a thread may take for a batch that is begun early: those of a photograph of two megapixels."""
+"""The bytes of scratch memory that each thread may take for a batch that is begun early, enough for a photograph of two megapixels."""
 
 DEFAULT_SHARE = 0.6
-"""The share of the machine's or container's memory that batches may take: the rest is for models, libraries, requests
+"""The share of the machine's or container's memory that batches may take. The rest is for models, libraries, requests
 and answers.
 """
 
 _LIGHT_SHARE = 1 / 16
-"""Fraction of the smallest budget: a batch that needs less is reserved by its upper bound, without an exact count."""
+"""Fraction of the smallest budget up to which a batch reserves the upper bound of what it needs, without an exact count."""
 
 _CGROUPS, _CGROUP_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
-# One lock for all budgets, as a batch takes from several at once.
+# One lock for all budgets, because a batch takes memory from several budgets at once.
 _lock = threading.Lock()
 _waiting: list[_Waiting] = []
 
@@ -52,8 +52,8 @@ class MemoryBudget:
     """Bytes of host memory that batches share.
 
     Args:
-        limit: the limit, in bytes; None: any number.
-        setting: its name, for messages.
+        limit: the limit, in bytes; None: no limit.
+        setting: the name of the setting that sets the limit, for messages.
     """
 
     def __init__(self, limit: int | None, setting: str) -> None:
@@ -78,7 +78,7 @@ class MemoryBudget:
 
 
 class _Waiting:
-    """A batch that waits for memory, in the order of ``_waiting``."""
+    """A batch that waits for memory; batches are admitted in the order of ``_waiting``."""
 
     def __init__(self, budgets: Sequence[MemoryBudget], size: int) -> None:
         self.budgets, self.size = budgets, size
@@ -89,7 +89,7 @@ class Reservation:
     """Memory that one batch has reserved from budgets.
 
     Args:
-        budgets: all of these must have room.
+        budgets: the budgets from which the memory is taken; all of them must have room for it.
     """
 
     def __init__(self, budgets: Sequence[MemoryBudget]) -> None:
@@ -104,15 +104,15 @@ class Reservation:
 
     @functools.cached_property
     def light_bytes(self) -> float:
-        """The size in bytes up to which a batch may reserve more memory than it certainly needs."""
+        """The number of bytes up to which a batch may reserve an upper bound of the memory that it needs."""
         return _LIGHT_SHARE * min(budget.limit for budget in self._budgets)
 
     def exceeded(self, size: int) -> MemoryBudget | None:
-        """Return a budget that is too small for this number of bytes even when empty; None if there is none."""
+        """Return a budget whose limit is below ``size`` bytes; None if there is none."""
         return next((budget for budget in self._budgets if size > budget.limit), None)
 
     def grow(self, size: int) -> bool:
-        """Grow to ``size`` bytes if there is room and no other batch waits for it; return whether it grew."""
+        """Grow to ``size`` bytes if there is room and no batch is waiting for memory; return whether the reservation grew."""
         more = size - self.size
         with _lock:
             if _waiting or not all(budget.fits(more) for budget in self._budgets):
@@ -123,7 +123,9 @@ class Reservation:
         return True
 
     def wait(self, size: int, seconds: float) -> bool:
-        """Wait until there is room for ``size`` bytes; call this only while nothing is reserved. Return False on a timeout."""
+        """Wait until there is room for ``size`` bytes, and reserve them; return False on a timeout. Call this only if
+        nothing is reserved.
+        """
         assert not self.size
         waiting = _Waiting(self._budgets, size)
         with _lock:
@@ -153,9 +155,9 @@ class Reservation:
 
 
 class FixedReservation(Reservation):
-    """The memory of a batch that may take nothing from budgets: one that is begun while the one before it is in flight.
+    """The memory of a batch that is begun while the previous one is in flight, and that may take nothing from budgets.
 
-    Besides :data:`SMALL_BATCH_BYTES`, each thread may take :data:`SCRATCH_BYTES_OF_THREAD`: without them, hardly any batch of
+    Besides :data:`SMALL_BATCH_BYTES`, each thread may take :data:`SCRATCH_BYTES_OF_THREAD`: without this memory, hardly any batch of
     photographs could begin.
 
     Args:
@@ -180,7 +182,7 @@ def _take(budgets: Sequence[MemoryBudget], size: int) -> None:
 
 
 def _admit() -> None:
-    """Admit waiting batches that fit, in order: none overtakes another that waits for the same budget."""
+    """Admit waiting batches that fit, in order; no batch overtakes another that waits for the same budget."""
     full: set[MemoryBudget] = set()
     for waiting in list(_waiting):
         lacking = {budget for budget in waiting.budgets if not budget.fits(waiting.size)}
@@ -198,12 +200,12 @@ class BatchMemory:
     """The memory allowance of one batch; see :class:`penstock.schema.workspace.Allowance`.
 
     Args:
-        limit: the bytes that each request may take, on the host or on a GPU; None: any number.
-        shares: the numbers of samples of the requests, in order.
+        limit: the bytes that each request may take on the host, and also on a GPU; None: no limit.
+        shares: the number of samples of each request, in order.
         reservation: the batch's reservation.
 
     Attributes:
-        wanted: the bytes that the batch needs, if there was no room for them; its results must then be discarded.
+        wanted: the bytes that the batch needs, if there was no room for them; if so, its results must be discarded. 0: there was room.
     """
 
     def __init__(self, limit: int | None, shares: Sequence[int], reservation: Reservation) -> None:
@@ -212,9 +214,9 @@ class BatchMemory:
         self._shares = shares
         self._reservation = reservation
         self._slots: Sequence[TensorList | None] = ()
-        # Keyed by whether memory is on a GPU: upper bounds of the bytes in use, and the bytes allowed without an exact count.
+        # Both indexed by whether memory is on a GPU: upper bounds of the bytes in use, and the bytes allowed without an exact count.
         self._planned = [0, 0]
-        # If all requests together stay within the limit of one, each stays within it. There is no budget for GPUs.
+        # If all requests together stay within the limit of one request, each does. There is no budget for GPUs.
         self._unconditional_bytes = [min(max(SMALL_BATCH_BYTES, reservation.size), self._limit), self._limit]
 
     def attach(self, slots: Sequence[TensorList | None]) -> None:
@@ -228,10 +230,10 @@ class BatchMemory:
         specs: Sequence[OutputSpec],
         working: Sequence[int],
     ) -> dict[int, LimitError]:
-        """Return the samples whose outputs may not be allocated; see :class:`penstock.schema.workspace.Allowance`."""
+        """Return an error for each sample whose outputs may not be allocated; see :class:`penstock.schema.workspace.Allowance`."""
         planned = sum(sum(map(math.prod, batch)) * element_size(spec.dtype) for batch, spec in zip(shapes, specs))
         on_gpu = workspace.device != "cpu"
-        # Most batches are so small that their upper bound suffices.
+        # Most batches are so small that an upper bound of what they need fits.
         if self._has_room_for_all(workspace, planned, working):
             if not workspace.transient:
                 self._planned[on_gpu] += planned
@@ -243,12 +245,12 @@ class BatchMemory:
         return refused or self._examined(workspace, _Need(workspace, shapes, specs, ()), True)
 
     def _has_room_for_all(self, workspace: Workspace, planned: int, working: Sequence[int]) -> bool:
-        """Return whether a batch's planned outputs and scratch memory surely fit, even if nothing planned before has been released."""
+        """Return whether planned outputs and scratch memory fit even if nothing that was planned earlier has been released."""
         on_gpu = workspace.device != "cpu"
         if on_gpu and self._planned[True] + planned > self._unconditional_bytes[True]:
             return False
         outputs = self._planned[False] + (0 if on_gpu else planned)
-        # Often there is room even if all scratch memory were in use at once.
+        # Often there is room even if all samples used their scratch memory at the same time.
         if outputs + sum(working) <= self._unconditional_bytes[False]:
             return True
         total = outputs + sum(heapq.nlargest(workspace.num_threads, working))
@@ -260,7 +262,7 @@ class BatchMemory:
         return True
 
     def claim(self, workspace: Workspace, size: int) -> None:
-        """Raise LimitError unless an output of ``size`` bytes may be allocated for its requests."""
+        """Raise LimitError unless an output of ``size`` bytes may be allocated."""
         on_gpu = workspace.device != "cpu"
         if self._planned[on_gpu] + size <= self._unconditional_bytes[on_gpu]:
             self._planned[on_gpu] += size
@@ -289,8 +291,8 @@ class BatchMemory:
         return dict.fromkeys(workspace.live_indices, error)
 
     def _has_room(self, output_bytes: int, scratch_bytes: int, on_gpu: bool) -> bool:
-        """Return whether the batch may hold ``output_bytes``, and ``scratch_bytes`` temporarily; record them, or that they
-        are wanted.
+        """Return whether the batch may hold ``output_bytes`` and, temporarily, ``scratch_bytes``; count these bytes as in use, or
+        record that they are wanted.
         """
         total = output_bytes + scratch_bytes
         if not on_gpu and total > max(SMALL_BATCH_BYTES, self._reservation.size) and not self._reservation.grow(total):
@@ -301,7 +303,7 @@ class BatchMemory:
         return True
 
     def _held_by_request(self, workspace: Workspace, on_gpu: bool) -> Counter[int]:
-        """Return the bytes that each request holds, while an operator runs, on a GPU or on the host."""
+        """Return the bytes that each request holds on a GPU or on the host while an operator runs."""
         held: Counter[int] = Counter()
         batches = {id(batch): batch for batch in (*self._slots, *workspace.inputs) if batch is not None}
         for batch in batches.values():
@@ -317,11 +319,11 @@ class BatchMemory:
 
     @functools.cached_property
     def _ends(self) -> list[int]:
-        """The position after the last sample of each request."""
+        """The end of each request's range of samples, exclusive."""
         return list(accumulate(self._shares))
 
     def _over_together(self, workspace: Workspace, need: _Need, held: Counter[int]) -> dict[int, LimitError]:
-        """Return all samples of the requests whose samples together exceed the limit."""
+        """Return an error for each sample of the requests whose samples together exceed the limit."""
         members: dict[int, list[int]] = {}
         for index in workspace.live_indices:
             members.setdefault(self._request_of(workspace.batch_position(index)), []).append(index)
@@ -366,19 +368,19 @@ class _Need:
         self.output_bytes, self.scratch_bytes = self._split(range(len(self._outputs)))
 
     def of(self, indices: Sequence[int]) -> int:
-        """Return the bytes that these samples need together."""
+        """Return the number of bytes that these samples need together."""
         return sum(self._split(indices))
 
     def _split(self, indices: Sequence[int]) -> tuple[int, int]:
         outputs = [self._outputs[index] for index in indices]
         working = [self._working[index] for index in indices]
         if self._transient:
-            # Threads run the next steps on a sample immediately, so there are only as many of these outputs as threads.
+            # A thread runs the next steps on a sample immediately, so no more of these outputs exist at a time than there are threads.
             return 0, sum(heapq.nlargest(self._threads, map(sum, zip(outputs, working))))
         return sum(outputs), sum(heapq.nlargest(self._threads, working))
 
     def beyond(self, limit: float) -> dict[int, LimitError]:
-        """Return the samples that exceed the limit by themselves."""
+        """Return an error for each sample that exceeds the limit on its own."""
         return {
             index: self._error(index, limit)
             for index, (output, working) in enumerate(zip(self._outputs, self._working))
@@ -408,12 +410,12 @@ def _total_memory() -> int:
 
 
 def _cgroup_limits() -> Iterator[int]:
-    """Yield the limits of this process's cgroup and those above it, in version 2 and 1."""
+    """Yield the memory limits of this process's cgroup and of the cgroups above it, for cgroup versions 2 and 1."""
     for line in _CGROUPS.read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):
             continue
-        # In version 1, each controller has its own tree.
+        # In version 1, each controller has a separate tree of groups.
         root, name = (_CGROUP_ROOT / "memory", "memory.limit_in_bytes") if controllers else (_CGROUP_ROOT, "memory.max")
         # In a container, this may be the path as seen from outside.
         folder = root / path.lstrip("/")

@@ -22,7 +22,7 @@ from penstock.runtime.worker_processes import Worker
 
 @dataclass
 class _Batch:
-    """A batch that workers are preparing: the task's slot for each worker that has a part."""
+    """A batch that workers are preparing; ``parts``: the worker's index and the task's slot for each part."""
 
     parts: list[tuple[int, int]] = field(default_factory=list)
 
@@ -39,13 +39,13 @@ class ParallelSource(Source):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # Workers do not reuse the memory of their results while it is in use.
+        # Data can be used in place: workers do not overwrite their results while something refers to them.
         self.no_copy = True
         self._workers: list[Worker] = []
         self._pending: deque[_Batch] = deque()
         self._next_worker = 0
         self._scheduled = self._scheduled_samples = 0
-        # The current pass over the source: prefetched calls belong to one, and end with it.
+        # The number of the current pass over the source: prefetched calls belong to one pass, and end with it.
         self._round = 0
         if not self.is_iterable and not self.takes_info:
             info = as_imported("penstock.types")
@@ -60,7 +60,7 @@ class ParallelSource(Source):
             raise TypeError(f"Parallel external source with {what} must be run in a batch mode: with `batch=True`")
 
     def start(self, settings: PipelineSettings) -> None:
-        """Start the worker processes; an iterable has one, since it has an order."""
+        """Start the worker processes: only one for an iterable, as its items come in order."""
         if self._workers:
             return
         context = get_context(settings.py_start_method)
@@ -70,7 +70,7 @@ class ParallelSource(Source):
         self._max_batch_size = settings.batch_size or 1
 
     def _loader(self, settings: PipelineSettings) -> Callable[[], Callable[..., object]]:
-        """Return the factory of the callback in the worker."""
+        """Return the factory that creates the callback in a worker."""
         if settings.py_start_method == "fork":
             return _Inherited(self.source, self.cycle)
         dumps, loads = _pickler_functions(settings.py_callback_pickler)
@@ -126,14 +126,14 @@ class ParallelSource(Source):
         return [(BatchInfo(self._scheduled, epoch) if self.batch_info else self._scheduled,)]
 
     def reset(self) -> None:
-        """Start a new epoch; iterables not at their end continue."""
+        """Start a new epoch; an iterable that is not at its end continues."""
         if not self.is_iterable:
             self._drop_pending()
             self._scheduled = self._scheduled_samples = 0
         super().reset()
 
     def restart(self, settings: PipelineSettings) -> None:
-        """Restart with new workers: one may have died, and those of iterables are in the middle of their data."""
+        """Restart with new workers: a worker may have died, or be in the middle of an iterable's data."""
         self.close()
         self._scheduled = self._scheduled_samples = 0
         self.start(settings)
@@ -158,7 +158,7 @@ class ParallelSource(Source):
         return [worker.process.pid for worker in self._workers]
 
     def shared_memory(self) -> tuple[list[int], list[int]]:
-        """Return the size in bytes of each shared buffer, and that size divided by the number of samples of a worker."""
+        """Return the size in bytes of each shared buffer, and the same sizes divided by the largest number of samples per worker."""
         sizes = [memory.size for worker in self._workers for memory in worker.memories.values()]
         per_sample = max(1, self._max_batch_size // max(1, len(self._workers)))
         return sizes, [size // per_sample for size in sizes]
@@ -173,7 +173,7 @@ class ParallelSource(Source):
 
 @dataclass
 class _Inherited:
-    """Creates the callback of a forked worker, which has the source already."""
+    """Creates the callback in a forked worker, which has inherited the source."""
 
     source: Any
     cycle: object
@@ -184,7 +184,7 @@ class _Inherited:
 
 @dataclass
 class _Pickled:
-    """Creates the callback of a spawned worker."""
+    """Creates the callback in a spawned worker, from the pickled source."""
 
     data: bytes
     loads: Callable[[bytes], object]
@@ -209,8 +209,8 @@ class RunningWorkers:
 
     @property
     def pool(self) -> RunningWorkers:
-        """The workers themselves. DALI has a separate object, through which programs access the processes and their
-        observer."""
+        """The worker processes: this object. In DALI, programs access the processes and their observer through a separate
+        object."""
         return self
 
     @functools.cached_property

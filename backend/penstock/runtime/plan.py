@@ -1,4 +1,4 @@
-"""A graph prepared for running: operators constructed, data in numbered slots, copies between devices inserted."""
+"""Plans: graphs prepared for running, with operators constructed, data in numbered slots and copies between devices."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class Step:
 
     Attributes:
         node: the operator as the user wrote it.
-        operator: the operator to run.
-        inputs, arguments, outputs: slots.
+        operator: the constructed operator.
+        inputs, arguments, outputs: the numbers of the slots with the inputs, the argument inputs by name, and the outputs.
         release: slots not needed after this step.
-        pace: measured times of its samples.
+        pace: how long the operator takes for a sample, as measured.
         workspace: the workspace that is copied for each batch; None before the first run.
-        workers: the threads of this workspace.
-        merges: whether it joins the parts of a batch.
-        joins: whether it takes several batches, which must have the same number of samples.
-        device: the device on which it computes, ``cpu`` or ``gpu``.
-        feeds_gpu: whether its outputs on the CPU, if any, are copied to the GPU.
-        empty_outputs: the outputs of the last batch without samples, with the types, ranks and layouts of its inputs
-            and arguments.
+        workers: the worker threads that the workspace refers to.
+        merges: whether the operator joins the branches of a conditional.
+        joins: whether the operator takes several batches, which must have the same number of samples.
+        device: the device on which the operator computes, ``cpu`` or ``gpu``.
+        feeds_gpu: whether outputs of the operator on the CPU are copied to the GPU.
+        empty_outputs: the outputs of the last batch without samples, with the types, ranks and layouts of the inputs and
+            arguments for which they hold.
     """
 
     node: OpNode
@@ -63,8 +63,8 @@ class Transfer:
     """A copy of a batch to the other device.
 
     Attributes:
-        source, target: slots.
-        device: the target's device.
+        source, target: the numbers of the slots to copy from and to.
+        device: the device to copy to.
         release: slots not needed after this step.
     """
 
@@ -82,16 +82,16 @@ class Plan:
         seed: the pipeline's seed; None: a random one.
         decoding: how operators decode untrusted data.
         files: the files that operators may access.
-        written: the graph before the passes, whose order decides which operator draws which numbers; None: ``graph``.
+        written: the graph before the passes; the order of its operators decides which operator gets which seed. None: ``graph``.
         num_threads: the pipeline's number of threads.
-        device_id: its GPU, or None.
+        device_id: the number of the pipeline's GPU, or None.
 
     Attributes:
         seed: the seed from which random operators derive theirs.
         outputs: the slots of the pipeline's outputs.
-        prepared: the steps, at the start, that don't depend on those started early.
-        early: the steps started next, whose work continues while other batches run.
-        waiting: the steps that are not prepared.
+        prepared: the first steps, which do not depend on early steps.
+        early: the steps that are started next; their work continues while other batches run.
+        waiting: all other steps, including the completion of the early ones.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Plan:
         return [step for step in self.steps if isinstance(step, Step)]
 
     def named_operators(self) -> Iterator[tuple[str, Operator]]:
-        """Return the operators as written, by node name, including those that run as parts of fused ones."""
+        """Yield the operators as written by the user, with their node names, including those that run as parts of fused ones."""
         return self._named(self.steps)
 
     @staticmethod
@@ -139,12 +139,12 @@ class Plan:
                 yield from parts or [(step.node.name, step.operator)]
 
     def states(self, steps: Sequence[Step | Transfer] | None = None) -> dict[str, object]:
-        """Return the state of each operator that has one, by name: of all operators, or of those in ``steps``."""
+        """Return the state of each stateful operator, by name; ``steps``: only of operators in these steps."""
         states = {name: operator.state() for name, operator in self._named(self.steps if steps is None else steps)}
         return {name: state for name, state in states.items() if state is not None}
 
     def fusion_statistics(self) -> dict[str, dict[str, int]]:
-        """For each fused operator, how many samples were computed at once ("fused"), and how many step by step, by reason."""
+        """Return, for each fused operator, how many samples ran fused ("fused"), and how many step by step, by reason."""
         return {
             step.node.name: dict(step.operator.counts)
             for step in self.operators
@@ -153,7 +153,7 @@ class Plan:
 
     @property
     def is_cheap_on_host(self) -> bool:
-        """Whether a run takes the host next to no time, as the GPU does all the work asynchronously."""
+        """Whether a run takes next to no time on the host, because the GPU does all the work asynchronously."""
         return all(step.operator.is_cheap_on_host for step in self.operators)
 
     def _add(self, op: OpNode) -> None:
@@ -180,7 +180,7 @@ class Plan:
         return slot
 
     def _schedule_early_steps(self) -> None:
-        """Put the steps that depend neither on early steps nor on copies to the GPU before all others."""
+        """Move the steps that depend neither on early steps nor on copies to the GPU before all others."""
         self.prepared: list[Step | Transfer] = []
         self.waiting: list[Step | Transfer] = []
         pending: set[int] = set()
@@ -195,7 +195,7 @@ class Plan:
             else:
                 self.prepared.append(step)
                 if isinstance(step, Transfer) and step.device == "gpu":
-                    # Copied while the previous batch is computed.
+                    # The copy runs while the previous batch is computed, so steps that need it wait.
                     pending.update(made)
         self.steps = self.prepared + self.waiting
 
@@ -208,7 +208,7 @@ class Plan:
 
 
 def _touched(step: Step | Transfer) -> tuple[list[int], list[int]]:
-    """Return the slots that a step reads, and those that it fills."""
+    """Return the slots that a step reads, and the slots that it fills."""
     if isinstance(step, Step):
         return [*step.inputs, *step.arguments.values()], step.outputs
     return [step.source], [step.target]
@@ -222,7 +222,7 @@ def construct(
     num_threads: int = 1,
     device_id: int | None = None,
 ) -> Operator:
-    """Construct a node's operator; errors name the user's line."""
+    """Construct a node's operator; errors name the line of the user's program that calls the operator."""
     try:
         operator = operator_class(op.schema.name)(op.arguments, op.device, op.argument_inputs, seed, op.schema, files)
         operator.bind(op.payload)
@@ -237,8 +237,8 @@ def construct(
 
 
 def _seeds_by_name(graph: Graph, written: Graph, seed: int) -> dict[str, int]:
-    """Return the seeds of the random operators of ``graph``, and of those fused in it, in the order of the original
-    graph.
+    """Return the seeds of the random operators of ``graph``, including those fused in it, by name; they are assigned in the
+    order of ``written``, the original graph.
     """
     left = {op.name for fused in graph.operators for op in (fused, *fused.steps)}
     seeds = operator_seeds([op for op in written.operators if op.name in left], seed)
@@ -248,8 +248,8 @@ def _seeds_by_name(graph: Graph, written: Graph, seed: int) -> dict[str, int]:
 def operator_seeds(operators: Sequence[OpNode], seed: int) -> dict[OpNode, int]:
     """Return the seeds of the operators that draw random numbers.
 
-    Operators without a seed from the user take one slot each of a sequence derived from the pipeline's seed, in graph
-    order; the instances of one call share the first one's seed.
+    Each operator without a seed from the user takes the next value of a sequence derived from the pipeline's seed, in graph
+    order; the instances of one call share the seed of the first.
     """
     if not any(op.schema.random for op in operators):
         return {}

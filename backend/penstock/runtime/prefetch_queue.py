@@ -16,9 +16,9 @@ from penstock.runtime.batches import Result
 from penstock.runtime.executor import Executor, Started
 from penstock.runtime.trace import Kind
 
-# How long the thread waits for the next batch to be scheduled before it completes those in flight.
+# After this many seconds without another batch being scheduled, the thread completes the batches in flight.
 _IDLE_SECONDS = 0.002
-# The seconds that the interpreter's exit waits for a batch in flight.
+# How many seconds the interpreter's exit waits for a batch in flight.
 _EXIT_SECONDS = 5.0
 
 _with_threads: weakref.WeakSet[PrefetchQueue] = weakref.WeakSet()
@@ -26,7 +26,7 @@ _with_threads: weakref.WeakSet[PrefetchQueue] = weakref.WeakSet()
 
 @atexit.register
 def finish_batches() -> None:
-    """End the threads of all queues: one inside a C++ library would abort the interpreter at its exit."""
+    """End the threads of all queues: a thread that runs code of a C++ library would abort the process when the interpreter exits."""
     for prefetching in list(_with_threads):
         prefetching.finish(_EXIT_SECONDS)
 
@@ -40,11 +40,11 @@ class _Event(Enum):
 
 
 class PrefetchQueue:
-    """Runs scheduled batches on a thread; a batch is completed once the next one has started, or the consumer wants it.
+    """Runs scheduled batches on a thread, which completes a batch once the next one has started or the consumer wants it.
 
     Args:
         executor: runs the batches.
-        closed: set once no further batch is wanted.
+        closed: an event that is set when no further batch is wanted.
         started: batches that were started elsewhere, the oldest first.
 
     Attributes:
@@ -60,7 +60,7 @@ class PrefetchQueue:
         self._thread: threading.Thread | None = None
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
-        # Once there is a thread, only the thread uses it.
+        # Once the thread runs, only the thread may use these.
         self._started = deque(started)
         self._completed = self._wanted = 0
 
@@ -90,18 +90,18 @@ class PrefetchQueue:
         try:
             return executor.result_of(result)
         finally:
-            # An error referenced from a frame of its own traceback would keep everything those frames refer to alive.
+            # A local variable would keep alive everything that the frames in the error's traceback refer to, this frame included.
             del result
 
     def close(self, timeout: float | None = None) -> None:
-        """End the thread, which drops its batches and releases the executor; see :meth:`BatchQueue.close`."""
+        """End the thread, drop its batches, and release the executor; see :meth:`BatchQueue.close`."""
         self.finish(timeout)
         if self._thread is None:
             self._drop()
             self._executor.release()
 
     def finish(self, timeout: float | None = None) -> None:
-        """End the thread after its current batch, without waiting for data any longer."""
+        """End the thread after its current batch; it no longer waits for data."""
         self._finishing = True
         self._executor.wake_inputs()
         thread = self._thread
@@ -122,12 +122,12 @@ class PrefetchQueue:
             pass
         if self._closed.is_set():
             self._drop()
-            # A thread that waits for a dropped batch must not wait forever.
+            # Another thread may wait for a batch that was dropped: give it an error, so that it does not wait forever.
             self._results.put(_closed_while_waiting())
             self._executor.release()
 
     def _next_event(self) -> bool:
-        """Start the batch that is scheduled next, or complete one; return False when the thread should end."""
+        """Start the batch that is scheduled next, or complete one; return False if the thread must end."""
         try:
             with self._executor.span("consumer", Kind.NO_DEMAND):
                 event = self._events.get(timeout=_IDLE_SECONDS if self._started else None)
@@ -146,7 +146,7 @@ class PrefetchQueue:
         """Start the next batch."""
         executor = self._executor
         if self._started and not executor.has_data():
-            # The feeding thread may be waiting for the batch in flight.
+            # The program may feed the next data only after it has the batch in flight.
             self._complete_started()
         try:
             executor.wait_for_data(lambda: self._finishing)
@@ -169,11 +169,11 @@ class PrefetchQueue:
             self._results.put(error)
 
     def _drop(self) -> None:
-        """Drop batches whose results nobody will request; keep errors, but without their frames, which refer to this queue."""
+        """Drop batches whose results nobody will take; keep errors, but without their frames, which refer to this queue."""
         self._executor.drop(self._started)
         errors = []
         with contextlib.suppress(queue.Empty):
-            # Another thread may take the last one.
+            # Not `while not empty()`: another thread may take the last result.
             while True:
                 result = self._results.get_nowait()
                 if isinstance(result, BaseException):

@@ -1,4 +1,4 @@
-"""The settings a pipeline runs and is saved with."""
+"""The settings with which a pipeline runs, and which are saved with it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.storage import ANYWHERE, Files
 
 
 class StreamPolicy(Enum):
-    """How many CUDA streams the executor uses; accepted but without effect, as a pipeline has one stream."""
+    """How many CUDA streams the executor uses, as in DALI; without effect, as a pipeline has a single stream."""
 
     SINGLE = 16
     PER_BACKEND = 32
@@ -25,7 +25,7 @@ class StreamPolicy(Enum):
 
 
 class OperatorConcurrency(Enum):
-    """The operators that may run concurrently; without effect, as samples run in parallel rather than operators."""
+    """Which operators may run concurrently, as in DALI; without effect, as samples run in parallel rather than operators."""
 
     NONE = 2
     BACKEND = 4
@@ -104,7 +104,7 @@ class PipelineSettings:
 
     @property
     def depth(self) -> int:
-        """The number of batches prefetched ahead of the consumer; 0: none."""
+        """The number of batches prefetched for the consumer; 0: none."""
         return max(self.depths) if self.exec_pipelined and self.exec_async else 0
 
     def output_dtypes(self, count: int) -> list[DALIDataType | None]:
@@ -160,7 +160,7 @@ class PipelineSettings:
             raise TypeError(f"`bytes_per_sample` must not be negative, got {self.bytes_per_sample}")
 
     def decoding(self) -> Decoding:
-        """Return how untrusted data is decoded."""
+        """Return the settings for decoding untrusted data."""
         return Decoding.by_settings(self.limits, self.isolate_decoders, self.num_threads or 1)
 
     def affinity(self) -> list[int] | None:
@@ -195,7 +195,7 @@ def _queue_depths(depth: object) -> tuple[int, int]:
     )
 
 
-# What describes outputs, as DALI's messages name it: a value for all of them, or a list.
+# Accepted values of the settings that describe outputs, in the words of DALI's messages.
 _DESCRIBED = {
     DALIDataType: "a value from {types}.DALIDataType, a list of these",
     int: "an int, a list of ints",

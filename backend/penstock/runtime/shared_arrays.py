@@ -20,7 +20,7 @@ _GROWTH_FACTOR = 1.25
 
 @dataclass(frozen=True)
 class SharedArray:
-    """An array in shared memory."""
+    """The position, shape and type of an array in shared memory."""
 
     offset: int
     shape: tuple[int, ...]
@@ -28,7 +28,7 @@ class SharedArray:
 
 
 class Arrays:
-    """Assigns the arrays in nested data to positions in shared memory."""
+    """Assigns positions in shared memory to the arrays in nested data."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -46,7 +46,7 @@ class Arrays:
         return placed
 
     def write(self, memory: SharedMemory) -> bool:
-        """Copy the arrays to their positions, from the memory's beginning; return whether it had to grow."""
+        """Copy the arrays to their positions; return whether the memory had to grow, so that it has a new descriptor."""
         grown = memory.reserve(self.size)
         for offset, array in self._arrays:
             memory.bytes[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
@@ -54,7 +54,7 @@ class Arrays:
 
 
 def fetched(data: Any, memory: np.ndarray | None) -> Any:
-    """Return the nested data, with arrays as views of the memory in which they are placed."""
+    """Return the nested data, with positions replaced by arrays, which are views of the memory."""
     if isinstance(data, (list, tuple)):
         return type(data)(fetched(item, memory) for item in data)
     dtype = np.dtype(data.dtype)
@@ -80,7 +80,7 @@ class SharedMemory:
             self._allocate(size)
 
     def reserve(self, size: int) -> bool:
-        """Grow the memory if needed, discarding its contents; return whether it is new, with another descriptor."""
+        """Replace the memory by larger memory if needed, without its contents; return whether it was replaced: the descriptor changes."""
         if size <= self.size:
             return False
         self._allocate(max(int(size * _GROWTH_FACTOR), mmap.PAGESIZE))

@@ -16,7 +16,7 @@ from penstock.runtime.settings import PipelineSettings
 
 
 class _Cycle:
-    """Iterates over a source repeatedly; if ``pause`` is set, raises StopIteration once at the end of each round."""
+    """Iterates over a source repeatedly; with ``pause``, raises StopIteration once at each end of the source."""
 
     def __init__(self, begin: Callable[[], Iterator[Any]], pause: bool) -> None:
         self._begin = begin
@@ -49,7 +49,7 @@ _CYCLES = {"no": None, "quiet": "quiet", "raise": "raise"}
 
 
 def _cycle_mode(cycle: object) -> str | None:
-    # Booleans only, not the numbers that equal them.
+    # Compared by identity: 0 and 1 equal False and True, but are invalid.
     if cycle is None or cycle is False:
         return None
     if cycle is True:
@@ -68,7 +68,7 @@ def accepted_positional(function: Callable[..., object]) -> int:
     except (TypeError, ValueError):
         return 0
     if isinstance(function, functools.partial):
-        # Bound arguments with a default can be omitted.
+        # Parameters with a default that `functools.partial` and the like have bound can be omitted.
         parameters = [p for p in parameters if p.default is p.empty]
     found = _forbidden(parameters)
     if found:
@@ -80,7 +80,7 @@ def accepted_positional(function: Callable[..., object]) -> int:
 
 
 def _forbidden(parameters: Sequence[Parameter]) -> str:
-    """Return what is wrong with a callback's parameters, as a part of the error's text; empty if all are allowed."""
+    """Return what is wrong with a callback's parameters, for an error message; an empty string if all are allowed."""
     for parameter in parameters:
         if parameter.kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
             stars = "*" * (parameter.kind == Parameter.VAR_POSITIONAL) + "**" * (
@@ -93,17 +93,17 @@ def _forbidden(parameters: Sequence[Parameter]) -> str:
 
 @dataclass(eq=False)
 class Source:
-    """The data of one ``external_source`` call: one batch for each of its outputs in each step.
+    """The data of one ``external_source`` call: in each step, one batch for each output.
 
     Args:
-        source: callable, iterable or generator function.
-        cycle: whether to restart at the end.
-        batch: each call returns a whole batch, rather than one sample.
-        batch_info: the callback takes a BatchInfo rather than the iteration's number.
-        num_outputs: number of outputs; None: one, not wrapped in a sequence.
-        layouts: each output's layout.
-        no_copy: whether to use the data in place.
-        names: the names of the operators to feed, in order of outputs.
+        source: a callable, an iterable or a generator function.
+        cycle: whether to restart when the source is at its end, as in ``fn.external_source``.
+        batch: whether each call returns a whole batch rather than one sample.
+        batch_info: whether the callback takes a BatchInfo rather than the number of the iteration.
+        num_outputs: the number of outputs; None: one output, not wrapped in a sequence.
+        layouts: the layout of each output.
+        no_copy: whether to use the data in place, without a copy.
+        names: the names of the operators to feed, in the order of the outputs.
     """
 
     source: Any
@@ -148,8 +148,8 @@ class Source:
         """Return the data of the next step, one item for each output; raise StopIteration at the end.
 
         Args:
-            batch_size: the number of samples to request, if the callback returns one at a time.
-            epoch: index of the epoch, for the callback's information.
+            batch_size: the number of samples to request if the callback returns one sample at a time.
+            epoch: the index of the epoch, which the callback gets in its SampleInfo or BatchInfo.
         """
         try:
             if self.batch:
@@ -190,7 +190,7 @@ class Source:
         return list(data)[: self.num_outputs]
 
     def skip(self, iterations: int, batch_size: int) -> None:
-        """Continue as if ``iterations`` steps of the epoch were done: counted for callbacks, consumed from iterables."""
+        """Continue after ``iterations`` steps of the epoch: callbacks get later indices, and items of iterables are skipped."""
         self.iteration = iterations
         self.sample = iterations * batch_size
         if not self.is_iterable:
@@ -199,12 +199,12 @@ class Source:
             self.call()
 
     def restart(self, settings: PipelineSettings) -> None:
-        """Restart from the beginning; an iterator, which cannot, continues."""
+        """Restart from the beginning; an iterator cannot restart, and continues."""
         if self.is_iterable:
             self.call = self._iterating(_cycle_mode(self.cycle)).__next__
 
     def reset(self) -> None:
-        """Start a new epoch: counting restarts."""
+        """Start a new epoch: iterations and samples are counted from 0 again."""
         self.iteration = self.sample = 0
 
 
@@ -212,14 +212,14 @@ def fetch_all(sources: Sequence[Source], batch_size: int, epoch: int) -> list[tu
     """Return the data of the next step of each source.
 
     Raises:
-        StopIteration: one of them is at its end. All have advanced, so that those which cycle stay in step.
+        StopIteration: a source is at its end. All sources have advanced, so that those that cycle stay in step.
     """
     fetched = []
     for source in sources:
         try:
             fetched.append((source, source.fetch(batch_size, epoch)))
         except StopIteration:
-            # It is not stored: it would keep the callers' frames alive, and with them the pipeline.
+            # The error is not stored: it would keep the callers' frames alive, and with them the pipeline.
             continue
     if len(fetched) < len(sources):
         raise StopIteration

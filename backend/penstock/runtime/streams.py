@@ -11,10 +11,10 @@ from penstock.tensors.streams import Event, Stream, give_back, take_stream
 
 
 class PipelineStream:
-    """A pipeline's stream on its GPU, taken when it is first needed.
+    """A pipeline's stream on its GPU, acquired on first use.
 
     Args:
-        device_id: number of the GPU.
+        device_id: the number of the GPU.
 
     Attributes:
         device_id: as above.
@@ -24,7 +24,7 @@ class PipelineStream:
         self.device_id = device_id
         self._stream: Stream | None = None
         self._is_given = False
-        # Creating an event takes longer than recording it.
+        # Events to be recorded again: creating an event takes longer than recording it.
         self._events: list[Event] = []
 
     def give(self, stream: Stream) -> None:
@@ -34,7 +34,7 @@ class PipelineStream:
             self._stream, self._is_given = stream, True
 
     def acquired(self) -> Stream:
-        """Return the CuPy stream; the device is the current one."""
+        """Return the CuPy stream, acquired if necessary; the pipeline's device must be current."""
         if self._stream is None:
             self._stream = take_stream(self.device_id)
         return self._stream
@@ -72,7 +72,7 @@ class PipelineStream:
 
 
 class AsCurrent(AbstractContextManager[None]):
-    """Makes a device, and a pipeline's stream on it, the current ones while the context lasts."""
+    """Makes a device and a pipeline's stream on it current while the context lasts."""
 
     __slots__ = ("_before", "_entered", "_runtime", "_stream")
 
@@ -81,7 +81,7 @@ class AsCurrent(AbstractContextManager[None]):
 
     def __enter__(self) -> None:
         pipeline_stream = self._stream
-        # The same as `cupy.cuda.Device`, without creating an object for each batch.
+        # Does the same as `cupy.cuda.Device`, without creating an object for each batch.
         runtime = self._runtime = pipeline_stream.runtime
         self._before = runtime.getDevice()
         if self._before != pipeline_stream.device_id:

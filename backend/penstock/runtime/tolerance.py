@@ -22,12 +22,12 @@ class SkippedSample:
     """A sample that was skipped or replaced.
 
     Attributes:
-        source: the file, with the position in it if it holds several samples; empty if unknown.
-        reason: the error of the sample.
-        operator: the operator that could not read it, e.g. ``penstock.fn.decoders.image``.
-        iteration: index of the batch, since the pipeline was built.
-        sample: its position in the batch.
-        replaced: whether another sample replaces it.
+        source: the file that the sample comes from, with the sample's position if the file holds several; empty if unknown.
+        reason: the message of the sample's error.
+        operator: the operator that could not read or decode it, e.g. ``penstock.fn.decoders.image``.
+        iteration: the index of the batch, counted since the pipeline was built.
+        sample: the sample's position in the batch.
+        replaced: whether another sample replaces it; False: it was skipped.
     """
 
     source: str
@@ -39,13 +39,13 @@ class SkippedSample:
 
 
 class SkippedSamples:
-    """The samples that a pipeline skipped or replaced; iterating yields the latest thousand.
+    """The samples that a pipeline skipped or replaced; iteration yields the latest thousand.
 
     Args:
-        max_skipped: the largest number tolerated; None: any number.
+        max_skipped: the largest number of samples to tolerate; None: no limit.
 
     Attributes:
-        count: the number so far.
+        count: the number of samples so far.
     """
 
     def __init__(self, max_skipped: int | None = None) -> None:
@@ -83,14 +83,14 @@ def policy_of(node: OpNode, default: str) -> str:
 
 
 def tolerated(nodes: Iterator[OpNode], default: str) -> bool:
-    """Return whether failures in any of the operators, or of those fused in them, are tolerated."""
+    """Return whether failures are tolerated in any of the operators or of the operators fused in them."""
     written = chain.from_iterable((node, *node.steps) for node in nodes)
     return any(policy_of(node, default) != RAISE for node in written)
 
 
 def policy_for(node: OpNode, error: PenstockError, default: str) -> str:
-    """Return the policy for a sample that failed with this error: that of the operator that raised it, even if that was
-    fused."""
+    """Return the policy for a sample that failed with this error: the policy of the operator that raised it, which may be
+    fused in ``node``."""
     if not isinstance(error, OperatorError):
         return RAISE
     for step in node.steps:
@@ -100,10 +100,10 @@ def policy_for(node: OpNode, error: PenstockError, default: str) -> str:
 
 
 def kept_samples(size: int, failed: dict[int, str]) -> list[int]:
-    """Return the positions in the batch of the samples to return; ``failed``: the policy of each failed position.
+    """Return the positions of the samples to return, in order; ``failed``: the policy of each failed position.
 
-    A sample to be replaced becomes the last good one before it, or else the first good one; if there is none, it is
-    skipped.
+    A sample to be replaced is replaced by the nearest good one before it or, if there is none, by the first good one; without any
+    good sample, it is skipped.
     """
     good = [position for position in range(size) if position not in failed]
     positions: list[int] = []

@@ -1,4 +1,4 @@
-"""A pipeline's time: spans of work and of waiting on each thread, summarized, and written for Perfetto."""
+"""Traces: when each thread of a pipeline works and waits, as a summary and as a file for Perfetto."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """The activity of a thread during a span."""
+    """What a thread does during a span."""
 
     OPERATOR = "operator"
     SAMPLE = "sample"
@@ -34,15 +34,15 @@ class Kind(Enum):
 
 
 class Span(NamedTuple):
-    """A stretch of one thread's time.
+    """A period of a thread's time.
 
     Attributes:
         name: the name of the operator or source.
         kind: work or waiting.
         thread: the thread's name.
         start: the start time, in seconds, by :func:`time.perf_counter`.
-        wall: seconds it took.
-        cpu: seconds of CPU the thread spent in it.
+        wall: the duration, in seconds of wall-clock time.
+        cpu: the CPU time of the thread during the span, in seconds.
     """
 
     name: str
@@ -59,10 +59,10 @@ class OperatorTimes:
 
     Attributes:
         name: the operator's name.
-        batches: number of runs.
-        wall: the wall-clock time from start to end, on the thread that runs the pipeline.
+        batches: the number of runs.
+        wall: the wall-clock time of the runs, on the thread that runs the pipeline.
         cpu: the CPU time of all threads.
-        gpu: the time between its first and last work on the GPU; None on the CPU.
+        gpu: the time of the runs on the GPU, from the first work to the last; None on the CPU.
     """
 
     name: str
@@ -74,21 +74,21 @@ class OperatorTimes:
 
 @dataclass
 class Summary:
-    """A trace in numbers; times in seconds.
+    """A summary of a trace; times are in seconds.
 
     Attributes:
         elapsed: the time from the first span's start to the last one's end.
         operators: the times of each operator, the longest first.
         threads: the CPU time of each thread.
-        num_threads: the pipeline's CPU threads.
-        cores: the CPU cores this process may use.
-        source: time spent in the callbacks of external sources.
-        starved: time that the pipeline waited for input data.
-        blocked: the consumer's wait for batches.
-        idle: the pipeline's wait for the consumer, its queue full.
-        queue_fill: mean number of finished batches when the consumer asked for one.
+        num_threads: the pipeline's number of CPU threads.
+        cores: the number of CPU cores that this process may use.
+        source: the time in the callbacks of external sources.
+        starved: how long the pipeline waited for input data.
+        blocked: how long the consumer waited for batches.
+        idle: how long the pipeline, its queue full, waited for the consumer.
+        queue_fill: the mean number of finished batches in the queue when the consumer asked for one.
         depth: the queue's depth; 0: none.
-        batches: number of batches that the consumer took.
+        batches: the number of batches that the consumer took.
     """
 
     elapsed: float
@@ -163,10 +163,10 @@ class Summary:
 
 
 class Trace:
-    """Records the times of a pipeline's work while it runs; ``Pipeline(trace=True)`` has one.
+    """Records what a pipeline does while it runs; ``Pipeline(trace=True).trace`` is one.
 
     Args:
-        num_threads: the pipeline's CPU threads.
+        num_threads: the pipeline's number of CPU threads.
         depth: the pipeline's prefetch queue depth.
         titles: operators' display names, by node name.
 
@@ -186,7 +186,7 @@ class Trace:
         self._num_threads = num_threads
         self._depth = depth
         self._fills: list[int] = []
-        # For each run of a GPU operator, the events around its work.
+        # For each run of a GPU operator: its name, and the events before and after its work.
         self._events: list[tuple[str, object, object]] = []
 
     # -- recording -------------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ class Trace:
             self._events.append((self._titles[name], first, last))
 
     def parallel(self, parallel: Parallel, name: str) -> Parallel:
-        """Return a wrapper of ``parallel`` that records each task as a sample of the operator ``name``."""
+        """Wrap ``parallel`` so that each task is recorded as a sample of the operator ``name``."""
 
         def recorded(task: Callable[[int], None], count: int, costs: Sequence[int] | None = None) -> None:
             def run(index: int) -> None:
@@ -310,13 +310,15 @@ class Trace:
 
 
 def titles(operators: Sequence[OpNode]) -> dict[str, str]:
-    """Return display names of operators by node name: as called, plus the node's name if that is ambiguous."""
+    """Return display names of operators by node name: the name of the function called, plus the node's name if several
+    operators have that name.
+    """
     count = Counter(map(title, operators))
     return {op.name: title(op) if count[title(op)] == 1 else f"{title(op)} '{op.name}'" for op in operators}
 
 
 def _outermost(spans: Sequence[Span]) -> Iterator[Span]:
-    """Yield the spans that are not inside another one of their thread."""
+    """Yield the spans that are not inside another span of the same thread."""
     ends: dict[str, float] = {}
     for one in sorted(spans, key=lambda span: (span.start, -span.wall)):
         if one.start >= ends.get(one.thread, float("-inf")):

@@ -1,8 +1,8 @@
 """Worker processes that call callbacks, and the channel between them and their parent.
 
 A worker writes its callback's results to anonymous memory (``memfd``), whose descriptor it sends to the parent once;
-each batch sends only shapes and offsets. The parent uses the data in place, and lets the worker reuse the memory when
-nothing refers to it any longer.
+for each batch, it sends only shapes and offsets. The parent uses the data in place, and lets the worker reuse the memory when
+nothing refers to the data any longer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class WorkerError(RuntimeError):
 
 @dataclass(frozen=True)
 class _Task:
-    """Calls to make, one for each set of arguments, into buffer ``slot``, in round ``number`` of the source."""
+    """Calls to make, one for each set of arguments, in round ``number`` of the source; the results go to buffer ``slot``."""
 
     calls: Sequence[tuple[object, ...]]
     slot: int
@@ -38,8 +38,8 @@ class _Task:
 
 @dataclass(frozen=True)
 class _Reply:
-    """The answer to a task: the placed data of each call, or an error; ``size`` announces new memory, whose descriptor
-    follows."""
+    """The answer to a task: the positions of each call's data, or an error. If ``size`` is set, the buffer is new memory of this
+    size, and its descriptor follows."""
 
     results: object = None
     error: Any = None
@@ -49,7 +49,7 @@ class _Reply:
 def _serve(channel: Any, load: Callable[[], Callable[..., Any]], inherited: Sequence[Any]) -> None:
     """Run the worker's main loop; end when the parent closes its end."""
     for end in inherited:
-        # Close the parent's ends: left open here, they would hide from its workers that the parent has closed them.
+        # Close the inherited parent's ends of other channels: while they are open here, other workers do not see the parent close them.
         end.close()
     call: Callable[..., Any] | None = None
     memories: dict[int, SharedMemory] = {}
@@ -62,7 +62,7 @@ def _serve(channel: Any, load: Callable[[], Callable[..., Any]], inherited: Sequ
         memory, renewed = memories.setdefault(task.slot, SharedMemory()), False
         try:
             if task.number == over:
-                # Prefetched before the end was known: a source that restarts at its end must not do so for this call.
+                # This call was prefetched before the end was known. The source restarts only in the next round, so do not call it.
                 raise StopIteration
             if call is None:
                 call = load()
@@ -77,11 +77,11 @@ def _serve(channel: Any, load: Callable[[], Callable[..., Any]], inherited: Sequ
             if renewed:
                 _send_descriptor(channel, memory.descriptor)
         except OSError:
-            # The parent has closed its end, so nobody needs the answer.
+            # The parent has closed its end of the channel, so nobody needs the answer.
             return
 
 
-# From Python 3.14 on, multiprocessing's functions for this wait for an acknowledgement, and would take the parent's next task for it.
+# From Python 3.14 on, multiprocessing's functions for this wait for an acknowledgement, and would read the parent's next task as one.
 def _send_descriptor(channel: Any, descriptor: int) -> None:
     with socket.fromfd(channel.fileno(), socket.AF_UNIX, socket.SOCK_STREAM) as stream:
         socket.send_fds(stream, [b"d"], [descriptor])
@@ -96,14 +96,14 @@ def _received_descriptor(channel: Any) -> int:
 
 
 def _work(call: Callable[..., object], task: _Task, memory: SharedMemory) -> tuple[object, bool]:
-    """Run the calls and put their arrays into memory; return the locations, and whether the memory is new."""
+    """Run the calls, and write their arrays to memory; return the arrays' positions, and whether the memory is new."""
     arrays = Arrays()
     results = [arrays.place(call(*arguments)) for arguments in task.calls]
     return results, arrays.write(memory)
 
 
 def _portable(error: BaseException) -> tuple[object, str]:
-    """Return the error itself, or None if it cannot be pickled, and its traceback as text."""
+    """Return the error, or None if it cannot be pickled, and in both cases its traceback as text."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -111,7 +111,7 @@ def _portable(error: BaseException) -> tuple[object, str]:
     return error, "".join(traceback.format_exception(error))
 
 
-# The parent's ends of all workers' channels, of any pipeline: forked workers inherit them.
+# The parent's ends of the channels of all workers, of all pipelines: forked workers inherit them.
 _channels: weakref.WeakSet[object] = weakref.WeakSet()
 
 
@@ -119,7 +119,7 @@ _starting = threading.Lock()
 
 
 class Worker:
-    """A worker process, from the parent's point of view."""
+    """A worker process, as seen by its parent."""
 
     def __init__(self, context: Any, load: Callable[[], Callable[..., Any]]) -> None:
         with _starting:
@@ -129,12 +129,12 @@ class Worker:
             self.process = context.Process(target=_serve, args=(theirs, load, inherited), daemon=True)
             self.process.start()
             theirs.close()
-        # The bytes of each slot, lent to the arrays of the slot's last task.
+        # The memory of each slot, in use while arrays of the slot's last task exist.
         self.memories: dict[int, LentMemory] = {}
         self._pending_tasks: set[int] = set()
 
     def send(self, calls: Sequence[tuple[object, ...]], number: int) -> int:
-        """Request these calls; return the slot for their results, whose previous results are no longer in use."""
+        """Send a task with these calls; return the slot for the results, which is a slot whose previous results are not in use."""
         slot = next(slot for slot in itertools.count() if slot not in self._pending_tasks and not self._in_use(slot))
         try:
             self.channel.send(_Task(calls, slot, number))
@@ -147,7 +147,7 @@ class Worker:
         return slot in self.memories and not self.memories[slot].is_free()
 
     def receive(self, slot: int) -> Any:
-        """Return the results of the oldest task; raise its callback's error, or WorkerError if the worker died."""
+        """Return the results of the oldest task, whose slot is ``slot``; raise its callback's error, or WorkerError if the worker died."""
         self._pending_tasks.discard(slot)
         ready = connection.wait([self.channel, self.process.sentinel])
         if self.channel not in ready and not self.channel.poll():

@@ -1,4 +1,4 @@
-"""The threads on which samples are processed."""
+"""The threads that process the samples of a batch."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Protocol
 
-# Below this many elements in total, waking a thread costs more than it saves.
+# With fewer elements than this in total, waking a thread costs more than it saves.
 _MIN_ELEMENTS_TO_WAKE_THREADS = 4096
-# In seconds: shorter tasks make threads wait for the GIL, which each takes between two tasks.
+# In seconds. With shorter tasks, threads spend their time waiting for the GIL, which a thread needs between two tasks.
 _MIN_SECONDS_TO_SHARE_TASK = 15e-6
-# Batches whose first tasks are timed: the first ones, in which kernels may be compiled, and then one per interval.
+# Which batches have their first tasks timed: the first three, in which kernels may be compiled, and then every 64th.
 _NUM_FIRST_TIMED_BATCHES, _TIMED_BATCH_INTERVAL = 3, 64
 _MAX_TIMING_SECONDS = 200e-6
 
@@ -43,13 +43,13 @@ class Pace:
 
 
 class Parallel(Protocol):
-    """Runs ``task(index)`` for each index below ``count``; ``costs`` say how long each may take, in any unit."""
+    """Runs ``task(index)`` for each index below ``count``; ``costs``: how long each task may take, in any unit."""
 
     def __call__(self, task: Callable[[int], None], count: int, costs: Sequence[int] | None = None) -> None: ...
 
 
 class _Job:
-    """One task for several indices, processed by whichever thread is free."""
+    """A task to run for several indices; each index is processed by the next thread that is free."""
 
     def __init__(self, task: Callable[[int], None], order: Sequence[int]) -> None:
         self._task = task
@@ -64,7 +64,7 @@ class _Job:
         self._errors: list[tuple[int, BaseException]] = []
 
     def work(self) -> None:
-        """Process indices until there are none."""
+        """Process indices until none is left."""
         while (turn := next(self._taken)) < self._count:
             index = self._order[turn]
             try:
@@ -79,16 +79,16 @@ class _Job:
         return self._done.is_set()
 
     def wait(self) -> None:
-        """Work as long as there are indices, and return when all are processed; raise the error of the lowest failed index."""
+        """Help until all indices are processed, and wait for the other threads; raise the error of the lowest failed index."""
         self.work()
         self._done.wait()
-        # Other threads may refer to this job a little longer; that must not keep its data alive.
+        # Other threads may refer to this job a little longer, which must not keep the task's data alive.
         self._task = _nothing
         if self._errors:
             try:
                 raise min(self._errors, key=lambda pair: pair[0])[1]
             finally:
-                # The error's traceback refers to this frame, and would keep itself and the frames above alive.
+                # Removed, as the error's traceback refers to this frame: the error would keep itself and the frames above alive.
                 self._errors.clear()
 
 
@@ -97,7 +97,7 @@ def _nothing(_: int) -> None:
 
 
 def _timed(task: Callable[[int], None], count: int, costs: Sequence[int], pace: Pace) -> int:
-    """Run tasks for a while, and measure how long they took; return the number of tasks run."""
+    """Run tasks for a short time and update ``pace``; return the number of tasks that ran."""
     begin, elapsed, done = perf_counter(), 0.0, 0
     while done < count and elapsed < _MAX_TIMING_SECONDS:
         task(done)
@@ -108,11 +108,11 @@ def _timed(task: Callable[[int], None], count: int, costs: Sequence[int], pace: 
 
 
 class WorkerPool:
-    """Threads that share the samples of a batch; the calling thread works, too.
+    """Threads that share the samples of a batch; the calling thread is one of them.
 
     Args:
-        num_threads: how many work at a time, including the caller.
-        affinity: CPU cores to bind threads to, in turn; None: not bound.
+        num_threads: the number of threads, including the calling one.
+        affinity: the CPU cores to bind threads to, one thread after another; None: threads are not bound.
     """
 
     def __init__(self, num_threads: int, affinity: Sequence[int] | None = None) -> None:
@@ -131,7 +131,7 @@ class WorkerPool:
     ) -> None:
         """Run ``task(index)`` for each index below ``count``. Threads that share tasks take the most expensive ones first.
 
-        If it is known how long tasks with such costs take, threads share them only where that saves time.
+        With ``costs`` and ``pace``, threads share the tasks only if that saves time.
         """
         if costs is None or pace is None or self.num_threads == 1 or count < 2:
             self._run(task, 0, count, costs, math.inf)
@@ -144,7 +144,7 @@ class WorkerPool:
     def _run(
         self, task: Callable[[int], None], first: int, count: int, costs: Sequence[int] | None, seconds: float
     ) -> None:
-        """Run tasks from the ``first`` on."""
+        """Run the tasks with the indices from ``first`` to ``count``, exclusive."""
         if not self._is_shared(count - first, None if costs is None else costs[first:], seconds):
             for index in range(first, count):
                 task(index)
@@ -154,7 +154,7 @@ class WorkerPool:
             self.start(task, count, costs).wait()
 
     def _is_shared(self, count: int, costs: Sequence[int] | None, seconds: float) -> bool:
-        """Return whether threads share tasks that take ``seconds`` for a unit of cost."""
+        """Return whether threads share tasks that take ``seconds`` per unit of cost."""
         if self.num_threads == 1 or count < 2:
             return False
         if costs is None:
@@ -186,7 +186,7 @@ class WorkerPool:
             os.sched_setaffinity(0, {self.affinity[number % len(self.affinity)]})
         while (job := self._jobs.get()) is not None:
             job.work()
-            del job  # releases the last task's data before the next one arrives
+            del job  # release the task's data before waiting for the next job
 
     def close(self) -> None:
         """End the threads."""
