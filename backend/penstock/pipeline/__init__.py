@@ -1,4 +1,4 @@
-"""The pipeline, and the decorator that makes one from a function."""
+"""The class of pipelines, and the decorator that makes a pipeline from a function."""
 
 from penstock.graph.nodes import DataNode
 from penstock.pipeline import experimental

@@ -1,4 +1,4 @@
-"""A pipeline's settings as attributes, by the names that DALI's programs read."""
+"""A pipeline's settings as attributes, under the names by which programs written for DALI read them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class SettingsAttributes:
 
     @property
     def num_threads(self) -> int | None:
-        """CPU threads."""
+        """The number of CPU threads."""
         return self.settings.num_threads
 
     @property
     def device_id(self) -> int | None:
-        """The GPU, or None."""
+        """The number of the GPU, or None."""
         return self.settings.device_id
 
     @property
@@ -50,7 +50,7 @@ class SettingsAttributes:
 
     @property
     def exec_dynamic(self) -> bool | None:
-        """The executor type, or True for the default: pipelined, asynchronous, with one queue depth."""
+        """Whether the executor is DALI's default one: pipelined, asynchronous, with a single queue depth."""
         return self.settings.exec_dynamic
 
     @property
@@ -60,32 +60,32 @@ class SettingsAttributes:
 
     @property
     def stream_policy(self) -> StreamPolicy | None:
-        """The stream policy, which has no effect: there is one stream."""
+        """The stream policy, which has no effect: a pipeline has a single stream."""
         return self.settings.stream_policy
 
     @property
     def concurrency(self) -> OperatorConcurrency | None:
-        """The operator concurrency, which has no effect: operators run in order."""
+        """The operator concurrency, which has no effect: operators run one after another."""
         return self.settings.concurrency
 
     @property
     def passes(self) -> tuple[str, ...] | None:
-        """The names of the selected passes, in the order they run; None: all run."""
+        """The names of the passes to run; None: all."""
         return self.settings.passes
 
     @property
     def max_pixels(self) -> int | None:
-        """The largest number of pixels of an encoded image, or of a video's frames; None: any number."""
+        """The largest number of pixels of an encoded image, or of a video's frames; None: no limit."""
         return self.settings.limits.pixels
 
     @property
     def max_bytes(self) -> int | None:
-        """The largest number of bytes that one sample may decode to; None: any number."""
+        """The largest number of bytes that one sample may decode to; None: no limit."""
         return self.settings.limits.bytes
 
     @property
     def max_frames(self) -> int | None:
-        """The largest number of frames of a video, or samples of a recording; None: any number."""
+        """The largest number of frames of a video, or samples of a recording; None: no limit."""
         return self.settings.limits.frames
 
     @property
@@ -130,7 +130,7 @@ class SettingsAttributes:
 
     @property
     def py_num_workers(self) -> int:
-        """Worker processes of parallel external sources."""
+        """The number of worker processes of parallel external sources."""
         return self.settings.py_num_workers
 
     @property
@@ -138,7 +138,7 @@ class SettingsAttributes:
         """How worker processes are started: ``fork`` or ``spawn``."""
         return self.settings.py_start_method
 
-    # DALI's programs read these, too.
+    # Programs written for DALI also read these private names.
     _max_batch_size = max_batch_size
     _num_threads = num_threads
     _device_id = device_id

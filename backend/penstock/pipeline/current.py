@@ -1,4 +1,4 @@
-"""The pipeline that is being defined, or runs, on this thread: operators called now belong to it."""
+"""The thread's current pipeline, which is being defined or runs; operators called on the thread belong to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _local = _Local()
 
 
 def push(reference: Callable[[], object], scope: Scope) -> None:
-    """Make a pipeline, returned by ``reference``, the current one until :func:`pop`."""
+    """Make the pipeline that ``reference`` returns the current one, until :func:`pop`."""
     _local.pipelines.append(reference)
     scope_stack().append(scope)
 
@@ -36,11 +36,11 @@ def innermost() -> Any:
 
 
 class AsCurrent(AbstractContextManager[None]):
-    """Makes a pipeline the current one for Python functions it calls, without keeping it alive; as often as it is entered.
+    """Makes a pipeline the current one while the context lasts, without keeping it alive; can be entered repeatedly.
 
     Args:
-        reference: returns the pipeline.
-        scope: its definition's scope.
+        reference: returns the pipeline, or None if it no longer exists.
+        scope: the scope of the pipeline's definition.
     """
 
     def __init__(self, reference: Callable[[], Any], scope: Scope) -> None:

@@ -1,4 +1,4 @@
-"""Debug mode: operators run as they are called, so that the user's program can inspect the data."""
+"""Debug mode: operators run when they are called, so that the user's program can inspect the data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DataNodeDebug(DataNode):
 
     Args:
         node: the graph's node.
-        batch: its data.
+        batch: the node's data.
         move: copies data to a device.
     """
 
@@ -46,7 +46,7 @@ class DataNodeDebug(DataNode):
         return self._batch
 
     def shape(self) -> list[tuple[int, ...]]:  # type: ignore[override]
-        """Return the extents of each sample, as numbers rather than a node."""
+        """Return the shape of each sample, as numbers, not as a node."""
         return self._batch.shape()
 
     def on_device(self, device: str) -> DataNodeDebug:
@@ -60,16 +60,16 @@ class DataNodeDebug(DataNode):
 
 
 class DebugPipeline(Pipeline):
-    """A pipeline whose function is called for each batch, and whose operators run as they are called.
+    """A pipeline whose function is called for each batch, and whose operators run when they are called.
 
     Operators keep their state, such as a position in a data set, from batch to batch. An operator is identified by the
-    line that calls it, and by how many times that line has called it in this batch. Random operators draw the same
-    numbers as in an ordinary pipeline with the same seed, if called in the order of its graph.
+    line that calls it, and by how many times that line has been executed in this batch. Random operators draw the same
+    numbers as in an ordinary pipeline with the same seed, if they are called in the order of its graph.
 
     Args:
         function: the graph-defining function.
-        arguments, keywords: the arguments and keywords of its call.
-        conditionals: ``if`` on a node chooses per sample.
+        arguments, keywords: the positional and keyword arguments of the function.
+        conditionals: whether ``if`` on a node chooses a branch for each sample.
         settings: the settings of :class:`Pipeline`.
     """
 
@@ -107,7 +107,7 @@ class DebugPipeline(Pipeline):
         return self._output_count
 
     def build(self) -> None:
-        """Make the pipeline ready; the function is first called in the first run."""
+        """Make the pipeline ready to run; the function is called in the first run, not here."""
         if self._session.executor is not None:
             return
         self.settings.check()
@@ -134,7 +134,7 @@ class DebugPipeline(Pipeline):
         """Call the function, which runs the operators, and return the outputs, one tensor list each.
 
         Args:
-            cuda_stream: the stream on which GPU outputs will be used; the call waits for them in any case.
+            cuda_stream: the stream on which GPU outputs will be used; without effect, as the call waits for them.
             pipeline_inputs: batches for external sources, by name.
 
         Raises:
@@ -177,7 +177,7 @@ class DebugPipeline(Pipeline):
         """Raise RuntimeError: debug mode does not prefetch."""
         raise RuntimeError("Batches cannot be scheduled in debug mode: call `run`.")
 
-    # -- operators, as they are called -------------------------------------------------------------------------------
+    # -- operators, when they are called -----------------------------------------------------------------------------
 
     def adopt(self, inputs: Sequence[object]) -> list[object]:
         """Return the positional inputs of a call, with batches of other libraries (arrays, lists of arrays) converted."""
@@ -208,7 +208,7 @@ class DebugPipeline(Pipeline):
         return [DataNodeDebug(node, batch, self._move) for node, batch in zip(op.outputs, batches)]
 
     def _step_of(self, op: OpNode, key: _Key) -> Step:
-        """Return the operator of the same call in the previous batch, or a new one."""
+        """Return a step that runs the operator of the same call in an earlier batch, or a new operator."""
         inputs, arguments, outputs = len(op.inputs), len(op.argument_inputs), len(op.outputs)
         known = self._steps.get(key)
         if known is None:
@@ -244,7 +244,7 @@ class DebugPipeline(Pipeline):
         return step
 
     def _key_of(self, op: OpNode) -> _Key:
-        """Return a key that identifies the call in the next batch."""
+        """Return a key that is the same for this call in each batch."""
         line = (op.schema.name, op.device, op.sites, op.name if op.named else None)
         self._calls[line] += 1
         return (*line, self._calls[line])
@@ -269,7 +269,7 @@ class DebugPipeline(Pipeline):
         self._current_size = size
 
     def _fetch(self, called: Source, key: _Key) -> Iterator[tuple[object, str | None]]:
-        """Return the outputs of a source for this batch; the same call in the first batch created it."""
+        """Return the outputs, not taken yet, of a source for this batch. The source is the one of the same call in the first batch."""
         if called not in self._fetched:
             source = self._called_sources.get(key)
             if source is None:
@@ -307,7 +307,7 @@ class DebugPipeline(Pipeline):
 
 
 def _is_same(known: OpNode, op: OpNode) -> bool:
-    """Return whether an operator made for one node can run another."""
+    """Return whether the operator made for node ``known`` can also run ``op``."""
     same_inputs = known.argument_inputs.keys() == op.argument_inputs.keys()
     return same_inputs and known.arguments == op.arguments
 

@@ -12,14 +12,14 @@ from penstock.graph.autograph import convert, exempt, explain, is_exempt
 from penstock.graph.conditionals import ConditionStack
 from penstock.pipeline.pipeline import CONSTRUCTOR, Pipeline, check_settings
 
-# DALI's names, which tools look for.
+# DALI's names for these marks, which tools look for.
 _DEFINITION = "_is_pipeline_def"
 _AUTOSERIALIZE = "_is_autoserialize"
 _T = TypeVar("_T", bound=Callable[..., Any])
 
 
 class UnexpectedArgumentError(TypeError, AssertionError):
-    """A keyword argument of neither the graph-defining function nor the pipeline's constructor."""
+    """A keyword argument that neither the graph-defining function nor the pipeline's constructor takes."""
 
 
 def pipeline_def(
@@ -30,8 +30,8 @@ def pipeline_def(
     The keyword arguments are those of :class:`Pipeline`; a call can override them.
 
     Args:
-        fn: the graph-defining function; returns the outputs (a node or a tuple of nodes).
-        enable_conditionals: ``if`` on a node chooses per sample.
+        fn: the graph-defining function, which returns the outputs: a node or a tuple of nodes.
+        enable_conditionals: whether ``if`` on a node chooses a branch for each sample.
 
     >>> @pipeline_def(batch_size=2, num_threads=1)
     ... def doubled():
@@ -68,7 +68,7 @@ def pipeline_def(
 
 
 def mark_definition(factory: _T) -> _T:
-    """Mark a factory of pipelines, as DALI does."""
+    """Mark a function as a factory of pipelines, as DALI does."""
     setattr(factory, _DEFINITION, True)
     return factory
 
@@ -79,7 +79,7 @@ def is_definition(value: object) -> bool:
 
 
 def mark_autoserialize(factory: _T) -> _T:
-    """Mark the factory whose pipeline a file is served as, as DALI does."""
+    """Mark the factory of the pipeline to serve when its file is served, as DALI does."""
     setattr(factory, _AUTOSERIALIZE, True)
     return factory
 
@@ -90,7 +90,7 @@ def is_autoserialize(value: object) -> bool:
 
 
 def conditionals_enabled(function: Callable[..., object], keywords: dict[str, object], default: bool) -> bool:
-    """Return whether a call of the factory enables conditionals; remove the word from its keyword arguments."""
+    """Return whether a call of the factory enables conditionals; remove `enable_conditionals` from ``keywords``."""
     if "enable_conditionals" in inspect.signature(function).parameters:
         return bool(keywords.get("enable_conditionals", default))
     return bool(keywords.pop("enable_conditionals", default))
@@ -99,7 +99,7 @@ def conditionals_enabled(function: Callable[..., object], keywords: dict[str, ob
 def split_keywords(
     function: Callable[..., object], keywords: dict[str, object]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the keyword arguments of a call, divided into the pipeline constructor's and the function's."""
+    """Split the keyword arguments of a call; return those for the pipeline's constructor and those for the function."""
     parameters = inspect.signature(function).parameters
     for parameter in parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
@@ -115,7 +115,7 @@ def split_keywords(
             own[name] = value
         elif name in CONSTRUCTOR:
             constructor[name] = value
-        elif name != "debug":  # which `experimental.pipeline_def` takes, and this one ignores, as DALI does
+        elif name != "debug":  # only for `experimental.pipeline_def`; ignored here, as in DALI
             raise UnexpectedArgumentError(
                 f"`{name}` is neither an argument of the function `{function.__name__}` nor of Pipeline."
                 f"{did_you_mean(name, [*parameters, *CONSTRUCTOR])} "
@@ -125,7 +125,7 @@ def split_keywords(
 
 
 def do_not_convert(func: Callable[..., object] | None = None) -> Callable[..., Any]:
-    """Decorate a function whose conditionals stay plain Python even in pipelines that enable conditionals."""
+    """Decorate a function so that its conditionals remain plain Python, even in pipelines that enable conditionals."""
     if func is None:
         return do_not_convert
     if is_definition(func):

@@ -20,14 +20,14 @@ def pipeline_def(
     debug: bool = False,
     **pipeline_kwargs: Any,
 ) -> Any:
-    """Decorate like :func:`penstock.pipeline_def`, with one more argument, which the call can set, too.
+    """Decorate like :func:`penstock.pipeline_def`; takes the further argument ``debug``, which calls can override.
 
     Args:
         fn: the graph-defining function.
-        enable_conditionals: ``if`` on a node chooses per sample.
-        debug: call the function for each batch, and run each operator as it is called. Nodes then have data
-            (``node.get()``, ``node.shape()``), operators accept arrays and lists of arrays as batches, and errors come
-            from the line that caused them. Slow: for inspection, not for training.
+        enable_conditionals: whether ``if`` on a node chooses a branch for each sample.
+        debug: whether to call the function for each batch, and run each operator when it is called. If so, nodes have data
+            (``node.get()``, ``node.shape()``), operators accept arrays and lists of arrays as batches, and errors are
+            raised from the line that caused them. Slow: for inspection, not for training.
 
     >>> @pipeline_def(batch_size=2, num_threads=1, debug=True)
     ... def doubled():

@@ -14,10 +14,10 @@ _DOMAIN = "penstock"
 
 
 def is_nvtx_enabled() -> bool:
-    """Return whether the environment variable ``PENSTOCK_NVTX`` asks for ranges.
+    """Return whether the environment variable ``PENSTOCK_NVTX`` requests ranges.
 
     Raises:
-        ValueError: it is neither empty, 0 nor 1.
+        ValueError: the variable's value is neither empty, 0 nor 1.
     """
     value = os.environ.get(NVTX_VARIABLE, "")
     if value not in ("", "0", "1"):
@@ -29,8 +29,8 @@ class NvtxTrace(Trace):
     """Marks a pipeline's work as NVTX ranges in the domain `penstock`.
 
     Args:
-        num_threads, depth, titles: as for :class:`Trace`.
-        keeps_spans: whether to record spans, too, as `Pipeline(trace=True)` asks.
+        num_threads, depth, titles: see :class:`Trace`.
+        keeps_spans: whether to also record spans, as with `Pipeline(trace=True)`.
 
     Raises:
         ImportError: the package `nvtx` is missing.
@@ -52,7 +52,7 @@ class NvtxTrace(Trace):
 
     @contextmanager
     def operator(self, name: str, stream: object | None) -> Iterator[None]:
-        # Profilers time work on a GPU themselves.
+        # Without spans, no stream is needed: profilers measure the GPU's work themselves.
         with super().operator(name, stream if self._keeps_spans else None):
             yield
 

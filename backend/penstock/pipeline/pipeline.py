@@ -1,4 +1,4 @@
-"""The pipeline: a graph of operators, defined once and run batch after batch."""
+"""The class of pipelines: a graph of operators, defined once and run for one batch after another."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from penstock.schema.registry import offer_package
 from penstock.storage import Files
 from penstock.tensors import cuda
 
-# Seconds that an abandoned pipeline waits for its current batch.
+# How many seconds an abandoned pipeline waits for its current batch.
 _FINALIZER_TIMEOUT_SECONDS = 1.0
 
 
@@ -51,39 +51,40 @@ class Pipeline(SettingsAttributes):
 
     Args:
         batch_size: the largest number of samples in a batch.
-        num_threads: CPU threads.
-        device_id: the GPU; None: the current one if the graph uses a GPU, otherwise none.
-        seed: the random operators' seed; None: a new one at each build.
-        exec_pipelined, exec_async: prefetch batches ahead of the consumer; False: compute each on request.
-        prefetch_queue_depth: batches to prefetch; for ``{"cpu_size": x, "gpu_size": y}`` the greater of both.
+        num_threads: the number of CPU threads.
+        device_id: the number of the GPU; None: the current GPU if the graph uses one, otherwise none.
+        seed: the seed of the random operators; None: a new one at each build.
+        exec_pipelined, exec_async: whether to prefetch batches; if either is False, each batch is computed on request.
+        prefetch_queue_depth: the number of batches to prefetch; for ``{"cpu_size": x, "gpu_size": y}``, the larger of both.
         bytes_per_sample: a hint on buffer sizes; buffers grow as needed.
-        set_affinity: bind threads to CPU cores (``DALI_AFFINITY_MASK``, a comma-separated list, selects which).
-        enable_memory_stats: count the bytes of each operator's outputs, for :meth:`executor_statistics`.
-        enable_checkpointing: enable :meth:`checkpoint`.
-        checkpoint: returned by :meth:`checkpoint`, to continue from there.
-        py_num_workers, py_start_method, py_callback_pickler: worker processes of parallel external sources.
-        output_dtype, output_ndim, output_layout: requirements on the outputs: one for all, or one for each.
-        passes: names of the passes that improve the graph, for examining one; they never change a result. None: all; an
+        set_affinity: whether to bind threads to CPU cores; ``DALI_AFFINITY_MASK``, a comma-separated list, selects the cores.
+        enable_memory_stats: whether to count the bytes of each operator's outputs, for :meth:`executor_statistics`.
+        enable_checkpointing: whether to enable :meth:`checkpoint`.
+        checkpoint: a checkpoint, as returned by :meth:`checkpoint`, from which to continue.
+        py_num_workers, py_start_method, py_callback_pickler: the worker processes of parallel external sources: their
+            number, start method, and pickler of callbacks.
+        output_dtype, output_ndim, output_layout: requirements on the outputs: one for all outputs, or a list with one for each.
+        passes: names of the passes to run on the graph, to examine their effects; passes never change a result. None: all; an
             empty list: none. ``penstock inspect`` lists them. Not saved.
-        max_pixels: the largest number of pixels (height x width) of an encoded image, or of a video's frames; None: any
-            number. A larger sample is an error (:class:`~penstock.errors.LimitError`), of that sample only if failures
-            are isolated. An image counts as a whole, even if only a window of it is decoded.
+        max_pixels: the largest number of pixels (height x width) of an encoded image, or of a video's frames; None: no
+            limit. A larger sample is an error (:class:`~penstock.errors.LimitError`); if failures are isolated, only that
+            sample fails. The size of the whole image counts, even if only a window of it is decoded.
         max_bytes: the largest number of bytes that one sample may decode to, in the decoder's output type: a whole
-            image, the requested frames of a video, a recording before and after resampling, an inflated or an NPY
-            array.
+            image, the requested frames of a video, a recording before and after resampling, an inflated array or an NPY
+            array. None: no limit.
         max_frames: the largest number of frames requested of a video, and of samples (frames x channels) of a
-            recording.
+            recording; None: no limit.
         isolate_decoders: which formats to decode in worker processes, where a file that crashes its decoder fails
             alone: ``all``, those with untrusted decoders (``auto``: all but JPEG, PNG, WebP, BMP, PNM, WAV of plain
             samples and FLAC), or ``none`` (except kinds of files known to crash the process). Not saved.
-        on_error: what to do with samples that a reader or decoder fails on, unless its own argument says otherwise:
+        on_error: what to do with samples that a reader or decoder fails on, unless the operator's argument of this name is set:
             ``raise`` the error, ``skip`` them (the batch is smaller), or ``replace`` them by their neighbours in the
             batch. :attr:`skipped` lists them. Not saved.
         max_errors: the number of samples that may be skipped or replaced before
-            :class:`~penstock.errors.TooManyErrorsError` is raised; None: any number. Not saved.
-        confined_to: the only folders, and prefixes of remote paths, in which operators may access files; relative paths
-            start from the first. None: any. Not saved.
-        trace: whether to record where time goes, in :attr:`trace`. Costs some 5 us an operator and batch. Not saved.
+            :class:`~penstock.errors.TooManyErrorsError` is raised; None: no limit. Not saved.
+        confined_to: folders, and prefixes of remote paths; operators may access no files outside them. Relative paths
+            start from the first. None: no restriction. Not saved.
+        trace: whether to record where time goes, in :attr:`trace`. Takes about 5 us per operator and batch. Not saved.
 
     >>> from penstock import fn
     >>> with Pipeline(batch_size=2, num_threads=1) as pipe:
@@ -162,7 +163,7 @@ class Pipeline(SettingsAttributes):
             output_ndim=_plain(output_ndim),
             output_layout=output_layout,
             exec_dynamic=exec_dynamic if experimental_exec_dynamic is None else experimental_exec_dynamic,
-            # Saved pipelines store these two as numbers.
+            # Saved pipelines contain the numbers of these two enumerations.
             stream_policy=None if stream_policy is None else StreamPolicy(stream_policy),
             concurrency=None if concurrency is None else OperatorConcurrency(concurrency),
             passes=None if passes is None else tuple(chosen_passes(passes)),
@@ -226,18 +227,18 @@ class Pipeline(SettingsAttributes):
         Pipeline.pop_current()
 
     def define_graph(self) -> Any:
-        """Call the operators and return the outputs; overridden by subclasses."""
+        """Call the operators and return the outputs; to be overridden by subclasses."""
         raise no_outputs()
 
     def iter_setup(self) -> None:
-        """Feed a batch's inputs; overridden by subclasses, and called before each batch."""
+        """Feed the inputs of a batch; called before each batch, to be overridden by subclasses."""
 
     def set_outputs(self, *output_data_nodes: object) -> None:
         """Set the outputs of each run."""
         self._definition.set_outputs(output_data_nodes)
 
     def add_sink(self, edge: DataNode) -> None:
-        """Compute ``edge`` in each run, although it is not an output."""
+        """Compute ``edge`` in each run, even if it is not an output."""
         self._scope.sinks.append(edge)
 
     @property
@@ -256,38 +257,38 @@ class Pipeline(SettingsAttributes):
         keywords: dict[str, object] | None = None,
         conditions: ConditionStack | None = None,
     ) -> None:
-        """Define the graph by calling the user's function; trace conditionals if there are ``conditions``."""
+        """Define the graph by calling the user's function; if ``conditions`` is set, trace conditionals."""
         self._definition.trace(self, function, arguments, keywords, conditions)
 
     def move_to_cpu(self) -> None:
-        """Move all operators to the CPU, including ``mixed`` ones; before the pipeline is built.
+        """Move all operators to the CPU, including ``mixed`` ones. Call this before the pipeline is built.
 
         Results may differ where the kernels of the two devices differ.
 
         Raises:
-            DeviceError: some operators run on the GPU only.
+            DeviceError: an operator can run on the GPU only.
         """
         self._definition.move_to_cpu(self.graph)
         self.settings.device_id = None
 
     def set_missing(self, *, batch_size: int, num_threads: int) -> None:
-        """Provide settings that the pipeline was made without; before it is built."""
+        """Set these settings if the pipeline was made without them. Call this before the pipeline is built."""
         self.settings.batch_size = batch_size if self.settings.batch_size is None else self.settings.batch_size
         self.settings.num_threads = num_threads if self.settings.num_threads is None else self.settings.num_threads
 
     def tighten_limits(self, max_pixels: int | None, max_bytes: int | None, max_frames: int | None) -> None:
-        """Tighten the limits on decoded data; before the pipeline is built."""
+        """Lower the limits on decoded data, if these are lower. Call this before the pipeline is built."""
         self.settings.limits = self.settings.limits.tightened(Limits(max_pixels, max_bytes, max_frames))
 
     # -- building --------------------------------------------------------------------------------------------------
 
     def build(self) -> None:
-        """Make the pipeline ready to run: verify and improve the graph, and prepare the operators.
+        """Make the pipeline ready to run: verify the graph, run the passes, and construct the operators.
 
         Raises:
-            ValueError: batch size, thread count or queue depth are missing or out of range.
-            RuntimeError: the graph is invalid, or an operator rejects its arguments; the message names the user's line.
-            DeviceError: a GPU is needed and none can be used.
+            ValueError: the batch size, the number of threads or the queue depth is missing or out of range.
+            RuntimeError: the graph is invalid, or an operator rejects its arguments; the message names the line of the user's program.
+            DeviceError: the pipeline needs a GPU, and none can be used.
         """
         session, settings = self._session, self.settings
         if session.executor is not None:
@@ -339,7 +340,7 @@ class Pipeline(SettingsAttributes):
             self.settings.device_id = int(cupy.cuda.Device().id)
 
     def start_py_workers(self) -> None:
-        """Start the worker processes of parallel external sources, unless :meth:`build` is to start them."""
+        """Start the worker processes of parallel external sources now, before :meth:`build` does."""
         sources = self._session.sources if self._session.executor is not None else sources_of(self.graph)
         check_workers(sources, self.settings.py_num_workers)
         for source in sources:
@@ -362,12 +363,12 @@ class Pipeline(SettingsAttributes):
 
     @property
     def executor(self) -> Executor:
-        """Runs the pipeline; builds it first if needed."""
+        """The executor that runs the pipeline; builds the pipeline first if needed."""
         return self._queue.executor
 
     @property
     def _queue(self) -> BatchQueue:
-        """The pipeline's batches; builds it first if needed."""
+        """The queue of the pipeline's batches; builds the pipeline first if needed."""
         self.build()
         queue = self._session.queue
         assert queue is not None
@@ -379,7 +380,7 @@ class Pipeline(SettingsAttributes):
         """Return the number of batches that an external source needs before the first run to fill the prefetch queue."""
         self.build()
         if input_name not in self._session.feeds:
-            # DALI's executors differ in whether they do this.
+            # DALI's executors raise different errors.
             kind = KeyError if self.settings.exec_dynamic else RuntimeError
             raise kind(f'The pipeline doesn\'t have an input named "{input_name}".')
         return max(self.settings.depths)
@@ -397,13 +398,13 @@ class Pipeline(SettingsAttributes):
         Args:
             data_node: the external source's name or node.
             data: an array whose first dimension is the batch, a list of samples, or a tensor list; on the CPU or GPU.
-            layout: a sample's layout.
-            cuda_stream: the stream of the GPU data.
+            layout: the layout of a sample.
+            cuda_stream: the stream on which GPU data is produced.
 
         Raises:
-            KeyError: there is no such source.
+            KeyError: the pipeline has no external source with this name.
             TypeError: the name or the layout is not a string.
-            RuntimeError: the source has a callback, or the batch is too large or not as declared.
+            RuntimeError: the source has a callback, or the batch is too large or does not match the source's declaration.
         """
         name = data_node.name if isinstance(data_node, DataNode) else data_node
         if not isinstance(name, str):
@@ -415,11 +416,11 @@ class Pipeline(SettingsAttributes):
     # -- running ---------------------------------------------------------------------------------------------------
 
     def run(self, cuda_stream: object = None, /, **pipeline_inputs: object) -> tuple[Any, ...]:
-        """Run on the next batch and return the outputs, one tensor list each.
+        """Run the next batch and return its outputs, one tensor list for each.
 
         Args:
-            cuda_stream: the stream on which GPU outputs will be used; without it the call waits for them.
-            pipeline_inputs: batches for external sources, by name (with ``prefetch_queue_depth=1``, or not pipelined).
+            cuda_stream: the stream on which GPU outputs will be used; None: the call waits until they are complete.
+            pipeline_inputs: batches for external sources, by name; only with ``prefetch_queue_depth=1`` or ``exec_pipelined=False``.
 
         Raises:
             StopIteration: a source is at its end; :meth:`reset` starts the next epoch.
@@ -431,31 +432,31 @@ class Pipeline(SettingsAttributes):
                 "to 1 (for both devices) or `exec_pipelined` shall be set to False. Received: "
                 f"prefetch_queue_depth={self.settings.prefetch_queue_depth}, exec_pipelined={self.settings.exec_pipelined}."
             )
-        # The same queue throughout: another thread may close the pipeline meanwhile.
+        # Use the same queue throughout, even if another thread closes the pipeline in the meantime.
         queue = self._session.queue or self._queue
         for name, data in pipeline_inputs.items():
             self.feed_input(name, data)
         return self._session.run(queue, self.iter_setup, cuda_stream)
 
     def schedule_run(self) -> None:
-        """Start the next batch (at first, as many as are prefetched); :meth:`share_outputs` returns its outputs."""
+        """Start the next batch, or as many as are prefetched at the start of an epoch; :meth:`share_outputs` returns the outputs."""
         self.build()
         with self.running_through(PipelineAPIType.SCHEDULED):
             self._session.schedule(self._queue, self.iter_setup)
 
     def outputs(self, cuda_stream: object = None) -> tuple[Any, ...]:
-        """Return the outputs of the oldest batch that was started and not yet returned."""
+        """Return the outputs of the oldest batch whose outputs were not returned yet."""
         with self.running_through(PipelineAPIType.SCHEDULED):
             self.release_outputs()
             return self._session.take(self._session.queue, cuda_stream)
 
     def share_outputs(self, cuda_stream: object = None) -> tuple[Any, ...]:
-        """Return the outputs of the oldest started batch; call :meth:`release_outputs` when done with them."""
+        """Return the outputs of the oldest batch whose outputs were not returned yet; call :meth:`release_outputs` afterwards."""
         with self.running_through(PipelineAPIType.SCHEDULED):
             return self._session.take(self._session.queue, cuda_stream)
 
     def release_outputs(self) -> None:
-        """End the use of shared outputs. Memory is only reused when nothing refers to it, so nothing becomes invalid."""
+        """End the use of shared outputs. They remain valid: memory is reused only when nothing refers to it."""
         with self.running_through(PipelineAPIType.SCHEDULED):
             self.build()
 
@@ -472,24 +473,24 @@ class Pipeline(SettingsAttributes):
         self.release_outputs()
 
     def running_through(self, api: PipelineAPIType) -> AbstractContextManager[None]:
-        """Reject mixing the APIs for running a pipeline; calls inside are not checked."""
+        """Raise RuntimeError if another API for running the pipeline was used; calls inside the context are not checked."""
         return self._session.running_through(api)
 
     def enable_api_check(self, enable: bool) -> None:
-        """Return whether mixing :meth:`run` with :meth:`schedule_run` is rejected."""
+        """Set whether mixing :meth:`run` with :meth:`schedule_run` is rejected."""
         self._session.api_check = enable
 
     def output_stream(self) -> Any:
-        """Return the CUDA stream (as an address holder) on which outputs are made; None for CPU pipelines."""
+        """Return the CuPy stream on which GPU outputs are computed; None for CPU pipelines."""
         stream = self.executor.stream
         return None if stream is None else stream
 
     def reset(self) -> None:
-        """Start the next epoch: after StopIteration, or after an error, which ends its epoch."""
+        """Start the next epoch. Call this after StopIteration, or after an error, which ends the epoch."""
         self._session.reset()
 
     def end_epoch(self) -> None:
-        """Discard the rest of the epoch, prefetched batches included; :meth:`reset` starts the next one from its
+        """Discard the rest of the epoch, including prefetched batches; :meth:`reset` starts the next epoch from its
         beginning.
         """
         self._session.end_epoch()
@@ -501,7 +502,7 @@ class Pipeline(SettingsAttributes):
 
     @property
     def skipped(self) -> SkippedSamples:
-        """The samples that were skipped or replaced, as ``on_error`` says: each with its source and the reason.
+        """The samples that were skipped or replaced because of ``on_error``: each with its source and the reason.
 
         >>> for sample in pipe.skipped:  # doctest: +SKIP
         ...     print(sample.source, sample.reason)
@@ -509,7 +510,7 @@ class Pipeline(SettingsAttributes):
         return self._session.skipped
 
     def kept_of(self, count: int) -> int:
-        """Return how many of the first ``count`` samples are in the batch taken last: fewer where some were skipped."""
+        """Return how many of the first ``count`` samples are in the batch taken last: fewer if some were skipped."""
         kept = self._session.kept
         return count if kept is None else sum(position < count for position in kept)
 
@@ -536,12 +537,12 @@ class Pipeline(SettingsAttributes):
         return f"{type(self).__name__}({settings})"
 
     def _shown_graph(self) -> Graph | None:
-        """Return the graph, if it is available without calling the user's code."""
+        """Return the graph, if it is known without calling the user's code."""
         return self._definition.graph_so_far()
 
     def epoch_size(self, name: str | None = None) -> Any:
-        """Return the number of samples in an epoch, padding included: of the reader ``name``, or of each reader by
-        name.
+        """Return the number of samples in an epoch, including padding, of the reader ``name``; without a name, of each reader,
+        by name.
         """
         self.build()
         if name is not None:
@@ -549,17 +550,17 @@ class Pipeline(SettingsAttributes):
         return {key: self._session.reader_meta(key)["epoch_size_padded"] for key in self._session.readers}
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """Return how a reader shards and pads its data: of the reader ``name``, or of each by name."""
+        """Return how the reader ``name`` shards and pads its data; without a name, return this for each reader, by name."""
         self.build()
         if name is not None:
             return self._session.reader_meta(name)
         return {key: self._session.reader_meta(key) for key in self._session.readers}
 
     def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
-        """Return the bytes of each operator's outputs: the sum of a batch and the largest sample.
+        """Return the bytes of each operator's outputs: the largest sum of a batch, and the largest sample.
 
-        Counted if ``enable_memory_stats`` is set and ``exec_dynamic`` is not. Operators are named by device and name:
-        ``CPU_resized``.
+        Bytes are counted if ``enable_memory_stats`` is set and ``exec_dynamic`` is not. The key of an operator consists of its
+        device and name: ``CPU_resized``.
         """
         self.build()
         if not self.settings.enable_memory_stats or self.settings.exec_dynamic:
@@ -568,13 +569,13 @@ class Pipeline(SettingsAttributes):
 
     @property
     def trace(self) -> Trace | None:
-        """Return where time went so far: see :class:`~penstock.runtime.trace.Trace`. None unless made with
+        """Return where time went so far; see :class:`~penstock.runtime.trace.Trace`. None unless the pipeline was made with
         ``trace=True``.
         """
         return self.executor.trace if self.settings.trace else None
 
     def fusion_statistics(self) -> dict[str, dict[str, int]]:
-        """Return how many samples fused operators computed in one step, and how many step by step, by reason.
+        """Return, for each fused operator, how many samples ran fused ("fused"), and how many step by step, by reason.
 
         >>> pipe.fusion_statistics()  # doctest: +SKIP
         {'fused_image': {'fused': 62, 'frames': 2}}
@@ -583,7 +584,7 @@ class Pipeline(SettingsAttributes):
         return self.executor.plan.fusion_statistics()
 
     def external_source_shm_statistics(self) -> dict[str, list[int]]:
-        """Return the bytes of each shared-memory buffer of the workers of parallel external sources."""
+        """Return the size in bytes of each shared-memory buffer of the workers of parallel external sources."""
         return self._session.shared_memory()
 
     def save_graph_to_dot_file(
@@ -609,7 +610,7 @@ class Pipeline(SettingsAttributes):
     # -- saving ----------------------------------------------------------------------------------------------------
 
     def serialize(self, define_graph: object = None, filename: str | None = None) -> bytes:
-        """Return the pipeline in DALI's wire format; also write it to ``filename``, if that is set."""
+        """Return the pipeline in DALI's wire format; if ``filename`` is set, also write the pipeline to that file."""
         from penstock.serialize.dali_format import to_wire
 
         if define_graph is not None:
@@ -632,7 +633,7 @@ class Pipeline(SettingsAttributes):
     def deserialize(
         cls, serialized_pipeline: bytes | None = None, filename: str | None = None, **kwargs: object
     ) -> Pipeline:
-        """Return the pipeline saved in DALI's wire format; keyword arguments override its settings.
+        """Return a pipeline that was saved in DALI's wire format; keyword arguments override the saved settings.
 
         Execution settings are not taken from the file: batches are computed on request, unless ``exec_pipelined`` or
         ``exec_async`` is set. Unknown keyword arguments are ignored.
@@ -652,7 +653,7 @@ class Pipeline(SettingsAttributes):
         return pipeline
 
     def deserialize_and_build(self, serialized_pipeline: bytes) -> None:
-        """Make this pipeline the saved one, and build it; settings that are not set here come from the file."""
+        """Load a saved graph into this pipeline, and build it; settings that this pipeline lacks come from the saved pipeline."""
         from penstock.serialize.dali_format import load_graph
 
         saved = load_graph(serialized_pipeline, self)
@@ -662,7 +663,7 @@ class Pipeline(SettingsAttributes):
         self.build()
 
     def save(self, filename: str) -> None:
-        """Write the readable format: versioned JSON in which nothing executes."""
+        """Save the pipeline in the readable format: versioned JSON, in which nothing is executable."""
         from penstock.serialize.readable_format import to_text
 
         with open(filename, "w", encoding="utf-8") as file:
@@ -687,10 +688,10 @@ class Pipeline(SettingsAttributes):
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
     def checkpoint(self, filename: str | None = None, *, iterator: object = None) -> bytes:
-        """Return the state from which another pipeline with the same graph continues with the next batch.
+        """Return a checkpoint, from which another pipeline with the same graph continues with the next batch.
 
         Args:
-            filename: a file to write it to, too.
+            filename: a file to which the checkpoint is written, too.
             iterator: the state of an iterator over the pipeline, restored as :attr:`iterator_state`.
 
         Raises:
@@ -708,7 +709,7 @@ class Pipeline(SettingsAttributes):
 
     @property
     def is_restored_from_checkpoint(self) -> bool:
-        """Whether it continues from a checkpoint."""
+        """Whether the pipeline continues from a checkpoint."""
         return self._session.restored
 
     @property
@@ -721,9 +722,9 @@ class Pipeline(SettingsAttributes):
         self._session.close()
 
     def __del__(self) -> None:
-        # Interpreter shutdown may have removed modules already.
+        # At interpreter shutdown, modules may already be gone.
         with contextlib.suppress(Exception):
-            # Not forever: garbage collection may have interrupted the holder of a lock that the batch waits for.
+            # With a timeout: the garbage collector may have interrupted the holder of a lock that the batch waits for.
             self._session.close(_FINALIZER_TIMEOUT_SECONDS)
 
 
@@ -759,7 +760,7 @@ Setting = TypeVar("Setting")
 
 
 def _plain(value: Setting) -> Setting:
-    """Return a setting with Python's numbers instead of NumPy's, which cannot be saved or counted on."""
+    """Return a setting with NumPy's numbers converted to Python's: NumPy's cannot be saved, and their arithmetic may overflow."""
     plain: object = value
     if isinstance(value, np.generic):
         plain = value.item()

@@ -27,24 +27,24 @@ from penstock.tensors.cuda import device_lost, require_cupy
 
 
 class Session:
-    """The state of a pipeline while it runs. It outlives executors: a closed pipeline can run again.
+    """The state of a pipeline while it runs. It outlives executors, as a closed pipeline can run again.
 
     Args:
         settings: the pipeline's settings.
 
     Attributes:
-        queue: the batches on their way; None before the pipeline is built and after it is closed.
-        sources: those that the pipeline asks for data.
-        feeds: the steps to feed, by name.
-        readers: the readers, by name.
-        skipped: the samples that the pipeline went on without.
-        kept: the samples kept of the batch that was taken last, if some were skipped or replaced; as ``Result`` has it.
-        epoch: the epoch of the started batches.
-        exhausted: a source is at its end.
-        failed: a batch of the epoch raised an error.
-        position: the consumer's position; prefetching runs ahead of it.
+        queue: the queue of batches; None before the pipeline is built and after it is closed.
+        sources: the sources with callbacks, from which the pipeline takes data.
+        feeds: the steps that are fed data, by name.
+        readers: the steps that are readers, by name.
+        skipped: the samples that were skipped or replaced.
+        kept: ``Result.kept`` of the batch that was taken last.
+        epoch: the epoch of the batch that was started last.
+        exhausted: whether a source is at its end.
+        failed: whether a batch of the epoch raised an error.
+        position: the consumer's position, without prefetched batches.
         iterator_state: the state of an iterator in the checkpoint from which the pipeline continues.
-        restored: whether it continues from a checkpoint.
+        restored: whether the pipeline continues from a checkpoint.
         api_check: whether mixing the APIs for running a pipeline is rejected.
     """
 
@@ -65,22 +65,22 @@ class Session:
         self._first_iteration = True
         self._to_consume = 0
         self.api_check = True
-        # The number of batches that were started before they were requested.
+        # The number of batches that were started ahead, before the consumer scheduled them.
         self._ahead = 0
         self._api: PipelineAPIType | None = None
-        # Whether the batch waits for no data from the user.
+        # Whether no batch needs data that the user feeds.
         self._feeds_itself = False
 
     # -- beginning and end -----------------------------------------------------------------------------------------
 
     @property
     def executor(self) -> Executor | None:
-        """Runs the batches; None before the pipeline is built and after it is closed."""
+        """The executor; None before the pipeline is built and after it is closed."""
         queue = self.queue
         return None if queue is None else queue.executor
 
     def start(self, plan: Plan, depth: int) -> Executor:
-        """Make the executor of a plan, and its queue with this prefetch depth."""
+        """Make the executor of a plan, and a queue with this prefetch depth; return the executor."""
         settings = self.settings
         executor = Executor(
             plan,
@@ -116,14 +116,14 @@ class Session:
     # -- feeding ---------------------------------------------------------------------------------------------------
 
     def feed_step(self, name: str) -> Any:
-        """Return the step with this name to feed; raise KeyError if there is none."""
+        """Return the step of the input operator with this name; raise KeyError if there is none."""
         step = self.feeds.get(name)
         if step is None:
             raise KeyError(f'Could not find an input operator with name "{name}".{did_you_mean(name, self.feeds)}')
         return step
 
     def feed_input(self, executor: Executor, name: str, data: object, layout: str | None) -> None:
-        """Feed the user's batch to an external source; raise RuntimeError if it has a callback."""
+        """Feed the user's batch to an external source; raise RuntimeError if the source has a callback."""
         step = self.feed_step(name)
         if isinstance(step.node.payload, Source):
             raise RuntimeError(
@@ -132,7 +132,7 @@ class Session:
         feed(executor, step, data, layout, copy=not step.node.arguments.get("no_copy"))
 
     def feed_from_sources(self, executor: Executor) -> None:
-        """Feed external sources with callbacks for the next batch."""
+        """Call the callbacks of external sources, and feed their data for the next batch."""
         if not self.sources:
             return
         with NOTHING if executor.trace is None else executor.trace.span("external sources", Kind.SOURCE):
@@ -142,8 +142,8 @@ class Session:
                         feed(executor, self.feeds[name], data, layout, copy=not source.no_copy)
 
     def _initial_depth(self) -> int:
-        """Return the number of batches to prefetch at first: one, and more as far as all sources that the user feeds
-        have data.
+        """Return the number of batches to start at the beginning of an epoch: the prefetch depth, or as many as the user has fed
+        data for, but at least one.
         """
         fed = (step for step in self.feeds.values() if not isinstance(step.node.payload, Source))
         return max(1, int(min([max(self.settings.depths), *map(_batches_of, fed)])))
@@ -151,23 +151,23 @@ class Session:
     # -- running ---------------------------------------------------------------------------------------------------
 
     def schedule(self, queue: BatchQueue, before_batch: Callable[[], None], completes: bool = False) -> None:
-        """Start the next batch (at first, as many as are prefetched).
+        """Start the next batch, or as many as are prefetched at the start of an epoch.
 
         Args:
-            queue: the batches' queue.
-            before_batch: called before each batch.
+            queue: the queue of the batches.
+            before_batch: a function to call before each batch.
             completes: whether the caller takes a batch next; see :meth:`BatchQueue.schedule`.
         """
         if not (self._first_iteration and self.settings.exec_pipelined):
             self._schedule_next(queue, before_batch, completes)
             return
         self._first_iteration = False
-        # Counted before any of them runs: the prefetching thread takes fed data while others are scheduled.
+        # Counted before any batch is started: the prefetching thread takes fed data while further batches are scheduled.
         for _ in range(self._initial_depth()):
             self._schedule_one(queue, before_batch)
 
     def _schedule_next(self, queue: BatchQueue, before_batch: Callable[[], None], completes: bool) -> None:
-        """Start one batch, and further ones where that keeps the GPU's decoders busy; these count as started later."""
+        """Start one batch, and more if that keeps the GPU's decoders busy; later calls then start fewer."""
         wanted = queue.batches_ahead if self._feeds_itself else 0
         if self._ahead > wanted:
             self._ahead -= 1
@@ -215,7 +215,7 @@ class Session:
 
     @staticmethod
     def _wait_for(result: Result, executor: Executor, cuda_stream: object) -> None:
-        """Make the caller, or its stream, wait for the outputs on the GPU."""
+        """Make the caller, or the stream ``cuda_stream``, wait for the outputs on the GPU."""
         if result.ready is None:
             return
         if cuda_stream is None:
@@ -229,7 +229,7 @@ class Session:
         executor.release_ready_event(result)
 
     def check_outputs(self, outputs: Sequence[Any]) -> None:
-        """Raise RuntimeError for outputs that are not as declared."""
+        """Raise RuntimeError if an output does not have its declared type, rank or layout."""
         settings, count = self.settings, len(outputs)
         if settings.output_dtype is None and settings.output_ndim is None and settings.output_layout is None:
             return
@@ -249,7 +249,7 @@ class Session:
                     )
 
     def run(self, queue: BatchQueue, before_batch: Callable[[], None], cuda_stream: object) -> tuple[Any, ...]:
-        """Start the next batch, and return the outputs of the oldest; the arguments are those of :meth:`schedule` and
+        """Start the next batch, and return the outputs of the oldest one; for the arguments, see :meth:`schedule` and
         :meth:`take`.
         """
         checked = self._check_api(PipelineAPIType.BASIC)
@@ -260,11 +260,11 @@ class Session:
             self.api_check = checked
 
     def running_through(self, api: PipelineAPIType) -> AbstractContextManager[None]:
-        """Reject mixing the APIs for running a pipeline; calls inside are not checked."""
+        """Raise RuntimeError if another API for running the pipeline was used; calls inside the context are not checked."""
         return _ApiUnchecked(self, self._check_api(api))
 
     def _check_api(self, api: PipelineAPIType) -> bool:
-        """Raise RuntimeError if another API was used, and end checking; return whether it was checked."""
+        """Raise RuntimeError if another API was used; then disable checks, and return whether they were enabled."""
         checked = self.api_check
         if checked:
             self._api = self._api or api
@@ -274,11 +274,11 @@ class Session:
         return checked
 
     def end_epoch(self) -> None:
-        """Discard the rest of the epoch, in flight and to be read."""
+        """Discard the rest of the epoch: batches in flight, and data that was not read yet."""
         queue = self.queue
         while self._to_consume and queue is not None:
             self._to_consume -= 1
-            # Further errors are of no interest any more.
+            # Errors of discarded batches are of no interest.
             with contextlib.suppress(Exception):
                 queue.next_result()
         for step in self.feeds.values():
@@ -291,7 +291,7 @@ class Session:
         self.exhausted, self.failed = True, False
 
     def reset(self) -> None:
-        """Start the next epoch, if this one is over, or failed."""
+        """Start the next epoch if the current one is over or has failed."""
         if self.failed:
             self.end_epoch()
         if not self.exhausted:
@@ -323,7 +323,7 @@ class Session:
         return meta
 
     def shared_memory(self) -> dict[str, list[int]]:
-        """Return the bytes of each shared-memory buffer of the workers of parallel external sources."""
+        """Return the size in bytes of each shared-memory buffer of the workers of parallel external sources."""
         statistics = [source.shared_memory() for source in self.sources if hasattr(source, "shared_memory")]
         return {
             "capacities": [size for capacities, _ in statistics for size in capacities],
@@ -333,7 +333,7 @@ class Session:
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
     def checkpoint(self, executor: Executor, iterator: object) -> bytes:
-        """Return the state from which another pipeline with the same graph continues."""
+        """Return a checkpoint, from which another pipeline with the same graph continues."""
         return save_checkpoint(executor.plan, self.position, iterator)
 
     def restore(self, executor: Executor, checkpoint: str | bytes) -> None:
@@ -346,7 +346,7 @@ class Session:
 
 
 class _ApiUnchecked(contextlib.AbstractContextManager[None]):
-    """Calls inside may use any API for running the pipeline; ``checked``: whether later ones may not."""
+    """Inside the context, any API for running the pipeline may be used; ``checked``: whether APIs are checked again afterwards."""
 
     __slots__ = ("_checked", "_session")
 
@@ -358,8 +358,8 @@ class _ApiUnchecked(contextlib.AbstractContextManager[None]):
 
 
 def _batches_of(step: Any) -> float:
-    """Return the number of batches for which a fed operator has data; infinity if it waits for more, or repeats the
-    last.
+    """Return the number of batches for which a fed operator has data; infinity if the operator waits for more data, or repeats
+    the last batch.
     """
     arguments, operator = step.node.arguments, step.operator
     if arguments.get("blocking") or (arguments.get("repeat_last") and operator.has_data()):
@@ -369,7 +369,7 @@ def _batches_of(step: Any) -> float:
 
 
 def feed(executor: Executor, step: Any, data: object, layout: str | None, copy: bool) -> None:
-    """Feed one batch to a step."""
+    """Convert one batch of data, and feed it to a step."""
     on_host = isinstance(data, list) and bool(data) and isinstance(data[0], np.ndarray)
     given = data, layout, executor.max_batch_size, executor.pool_of(step), executor.workers, copy
     if on_host and not step.feeds_gpu:
@@ -380,7 +380,7 @@ def feed(executor: Executor, step: Any, data: object, layout: str | None, copy: 
 
 
 def memory_statistics(executor: Executor) -> dict[str, dict[str, list[int]]]:
-    """Return the bytes of each operator's outputs in DALI's terms: the sum of a batch and the largest sample."""
+    """Return the bytes of each operator's outputs under DALI's names: the largest sum of a batch, and the largest sample."""
     return {
         name: {
             "real_memory_size": [total],
@@ -393,7 +393,7 @@ def memory_statistics(executor: Executor) -> dict[str, dict[str, list[int]]]:
 
 
 def check_checkpointing(graph: Graph) -> None:
-    """Raise RuntimeError for operators with state outside the pipeline; warn of sources whose state is not saved."""
+    """Raise RuntimeError if operators were defined outside the pipeline; warn of sources whose state is not saved."""
     detached = [op.name for op in graph.operators if op.detached]
     if detached:
         raise RuntimeError(
@@ -412,7 +412,7 @@ def check_checkpointing(graph: Graph) -> None:
 
 
 def sources_of(graph: Graph) -> list[Source]:
-    """Return the sources of a graph with callbacks, each once."""
+    """Return the external sources with callbacks in a graph, each once."""
     found: list[Source] = []
     for op in graph.operators:
         if isinstance(op.payload, Source) and op.payload not in found:
@@ -421,7 +421,7 @@ def sources_of(graph: Graph) -> list[Source]:
 
 
 def warn_of_unused_outputs(sources: Sequence[Source], graph: Graph) -> None:
-    """Warn of sources with unused outputs."""
+    """Warn of external sources some of whose outputs are unused."""
     used = {op.name for op in graph.operators}
     for source in sources:
         unused = [str(index) for index, name in enumerate(source.names) if name not in used]

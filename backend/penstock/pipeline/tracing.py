@@ -1,4 +1,4 @@
-"""How a pipeline gets its graph: from calling the user's function, whose results become the outputs."""
+"""Defines a pipeline's graph by calling the user's function, whose results become the outputs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _NOT_DEFINED = object()
 
 
 class Definition:
-    """The graph of a pipeline, from the calls of operators to its outputs.
+    """The definition of a pipeline's graph, from the calls of operators to the outputs.
 
     Attributes:
-        scope: shared by these calls.
-        outputs: the outputs of each run, as they were requested; None: not known yet.
+        scope: the scope that these calls share.
+        outputs: the outputs as they were set or returned, before they are checked; None: not known yet.
     """
 
     def __init__(self) -> None:
@@ -37,11 +37,11 @@ class Definition:
 
     @property
     def known_graph(self) -> Graph | None:
-        """The graph, if it was requested before."""
+        """The graph if it was requested before, otherwise None."""
         return self._graph
 
     def graph_so_far(self) -> Graph | None:
-        """Return the graph as far as it is known without calling the user's function or changing anything; for display."""
+        """Return the graph, for display, as far as it is known without calling the user's function or changing this definition."""
         if self._graph is not None:
             return self._graph
         outputs = self._returned if self.outputs is None else self.outputs
@@ -50,7 +50,7 @@ class Definition:
         return Graph(nodes, self.scope.sinks) if nodes else None
 
     def graph(self, pipeline: AbstractContextManager[object], define_graph: Callable[[], object]) -> Graph:
-        """Return the graph as defined; calls ``define_graph`` if nothing else defined it."""
+        """Return the graph as defined by the user; call ``define_graph`` if it was not defined before."""
         if self._graph is None:
             if self.outputs is None:
                 if self._returned is _NOT_DEFINED:
@@ -81,13 +81,13 @@ class Definition:
             scope.tracer = scope.conditions = None
 
     def _take_returned(self, outputs: object) -> None:
-        """Accept the result of a pipeline_def's function."""
+        """Set the outputs from the result of a function decorated with `pipeline_def`."""
         if outputs is None or (isinstance(outputs, tuple) and not outputs):
             raise no_outputs()
         self.set_outputs(outputs if isinstance(outputs, tuple) else (outputs,))
 
     def take_defined(self, outputs: object) -> None:
-        """Accept the result of ``define_graph``, which may also be a list."""
+        """Set the outputs from the result of ``define_graph``, which may also be a list."""
         outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
         if not outputs:
             raise RuntimeError("The pipeline was defined with an incorrect number of outputs (0).")
@@ -112,12 +112,12 @@ def no_outputs() -> NotImplementedError:
 
 
 def trace(function: Any, *arguments: Any, **keywords: Any) -> Any:
-    """Call the graph-defining function; frames below this one are the user's."""
+    """Call the graph-defining function. In a stack, frames above this one belong to the library, and frames below to the user."""
     return function(*arguments, **keywords)
 
 
 def as_output(value: object, index: int) -> DataNode:
-    """Return output ``index`` of a definition's result; raise TypeError if it cannot be an output."""
+    """Return the node of output ``index``; raise TypeError if ``value`` cannot be an output."""
     value = load(value)
     if isinstance(value, DataNode):
         return value
