@@ -1,4 +1,4 @@
-"""Improves graphs before they run: an ordered list of named rewrites, none of which changes a result."""
+"""Optimizes graphs before they run, by an ordered list of named rewrites, none of which changes a result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Applied:
 
     Attributes:
         name: the pass's name.
-        before, after: the graph.
+        before, after: the graph before and after the pass.
         changes: the changes, in the order in which they were made.
     """
 
@@ -29,7 +29,7 @@ class Applied:
 
 
 def ordered_passes() -> dict[str, Pass]:
-    """Return the passes by name, in the order they run."""
+    """Return the passes by name, in the order in which they run."""
     from penstock.passes.decode_regions import decode_regions
     from penstock.passes.fold_constants import fold_constants
     from penstock.passes.fuse import fuse
@@ -44,11 +44,11 @@ def ordered_passes() -> dict[str, Pass]:
 
 
 def chosen_passes(names: Sequence[str] | None) -> dict[str, Pass]:
-    """Return the passes of these names, in the order they run; None: all.
+    """Return the passes with these names, in the order in which they run; None: all passes.
 
     Raises:
         TypeError: ``names`` is not a list of names.
-        ValueError: there is no pass with such a name.
+        ValueError: there is no pass with one of the names.
     """
     known = ordered_passes()
     if names is None:
@@ -64,7 +64,7 @@ def chosen_passes(names: Sequence[str] | None) -> dict[str, Pass]:
 
 
 def apply_passes(graph: Graph, names: Sequence[str] | None = None) -> Iterator[Applied]:
-    """Run the passes in order, yielding each one's changes."""
+    """Run the passes with these names in order; yield the effect of each. None: all passes."""
     for name, rewrite in chosen_passes(names).items():
         before = graph
         graph, changes = rewrite(before)
@@ -72,7 +72,7 @@ def apply_passes(graph: Graph, names: Sequence[str] | None = None) -> Iterator[A
 
 
 def improve(graph: Graph, names: Sequence[str] | None = None) -> Graph:
-    """Return the graph after the passes of these names; None: after all."""
+    """Return the graph after the passes with these names; None: after all passes."""
     for applied in apply_passes(graph, names):
         graph = applied.after
     return graph

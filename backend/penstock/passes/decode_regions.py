@@ -8,5 +8,5 @@ from penstock.passes.rewriting import Rewritten
 
 
 def decode_regions(graph: Graph) -> Rewritten:
-    """Return the graph with each decoder fused with the crops and slices that follow, if nothing else uses the image."""
+    """Return the graph with each decoder fused with the crops and slices that follow it, if nothing else uses the image."""
     return fuse_composed(graph, "fuse", only_windows=True)

@@ -1,4 +1,4 @@
-"""Computes everything that depends only on constants once, at build."""
+"""Computes what depends only on constants once, when a pipeline is built."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def fold_constants(graph: Graph) -> Rewritten:
         try:
             outputs = _evaluate(op, values)
         except Exception:
-            # The error recurs when the pipeline runs, where it is reported with the source line.
+            # The error is raised again when the pipeline runs, and is then reported with the line of the user's program.
             continue
         if any(len(batch) != 1 for batch in outputs):
-            # Part of a split batch, whose number of samples is not constant.
+            # The output belongs to a branch of a conditional, so its number of samples is not constant.
             continue
         for node, batch in zip(op.outputs, outputs):
             values[node.name] = batch

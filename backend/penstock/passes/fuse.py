@@ -1,4 +1,4 @@
-"""Replaces chains of operators by one fused operator, if the data between them is not used otherwise."""
+"""Replaces chains of operators by fused operators, if nothing else uses the data between the operators of a chain."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def fuse(graph: Graph) -> Rewritten:
 
 
 def fuse_listed(graph: Graph, by: str) -> Rewritten:
-    """Return the graph with each chain listed by a fused operator of the pass ``by`` replaced; longer chains first."""
+    """Return the graph with chains replaced that fused operators of the pass ``by`` list in their schemas; longer chains first."""
     chains = {schema.name: schema.fuses for schema in fusing_schemas(by) if schema.fuses}
     rules = sorted(chains, key=lambda name: len(chains[name]), reverse=True)
     changes: list[Change] = []
     while True:
         uses, fused_operators = _uses(graph), set[OpNode]()
         replacements = {}
-        # From the outputs backwards, as a chain is found from its end.
+        # From the outputs backwards, because a chain is searched for from its last operator.
         for op in reversed(graph.operators):
             able = (rule for rule in rules if op.device in find_schema(rule).devices)
             found = ((rule, _listed_chain(chains[rule], op, uses)) for rule in able)
@@ -47,12 +47,12 @@ def fuse_listed(graph: Graph, by: str) -> Rewritten:
 
 
 def fuse_composed(graph: Graph, by: str, only_windows: bool = False) -> Rewritten:
-    """Return the graph with each maximal chain that the fused operator of the pass ``by`` can compose replaced.
+    """Return the graph with each longest chain replaced that the composing fused operator of the pass ``by`` accepts.
 
     Args:
-        graph: the graph to improve.
+        graph: the graph to rewrite.
         by: the name of the pass.
-        only_windows: fuse only decoders with the crops and slices that follow them.
+        only_windows: whether to fuse only decoders with the crops and slices that follow them.
     """
     rule = next(schema for schema in fusing_schemas(by) if schema.fuses == ())
     uses = _uses(graph)
@@ -64,7 +64,7 @@ def fuse_composed(graph: Graph, by: str, only_windows: bool = False) -> Rewritte
         if op in seen:
             continue
         chain = _composed_chain(rule, op, uses, only_windows)
-        # An operator that refuses a chain also refuses each prefix of it, so prefixes need not be tried.
+        # If the fused operator refuses a chain, it refuses each prefix of the chain, too, so prefixes need not be tried.
         seen.update(link.node for link in chain)
         nodes = [link.node for link in chain]
         fused = _fused(rule, nodes) if len(chain) > 1 and _is_worth_it(kind, chain, only_windows) else None
@@ -87,7 +87,7 @@ def _all_uses(graph: Graph) -> Iterable[DataNode]:
 
 
 def _listed_chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[str]) -> list[OpNode]:
-    """Return the operators of a chain that ends with ``last``; empty if there is none, or it cannot be fused."""
+    """Return the operators of the chain ``names`` that ends with ``last``; an empty list if there is none that can be fused."""
     chain: list[OpNode] = []
     op: OpNode | None = last
     for allowed in reversed(names):
@@ -103,7 +103,7 @@ def _listed_chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[st
 
 
 def _knows_arguments(chain: Sequence[OpNode]) -> bool:
-    """Return whether the arguments of operators are there as soon as the CPU is done."""
+    """Return whether the argument inputs of all operators are computed on the CPU, from data on the CPU."""
     left = [node for op in chain for node in op.argument_inputs.values()]
     while left:
         node = left.pop()
@@ -119,7 +119,7 @@ def _can_be_left_out(op: OpNode) -> bool:
 
 
 def _feeds_only(op: OpNode, into: OpNode, uses: Counter[str]) -> bool:
-    """Return whether the output of ``op`` is the first input of ``into``, and is not used otherwise."""
+    """Return whether the output of ``op`` is the first input of ``into``, and has no other use."""
     between = into.inputs[0]
     return between.source is op and uses[between.name] == 1 and between.device == op.outputs[0].device
 
@@ -133,7 +133,7 @@ class _Link:
 
 
 def _composed_chain(rule: Schema, last: OpNode, uses: Counter[str], only_windows: bool) -> list[_Link]:
-    """Return the longest chain that ends with ``last``."""
+    """Return the longest chain that ends with ``last`` and that the fused operator ``rule`` accepts."""
     kind = cast(type[FusedOperator], operator_class(rule.name))
     chain: list[_Link] = []
     op: OpNode | None = last
@@ -155,7 +155,7 @@ def _composed_chain(rule: Schema, last: OpNode, uses: Counter[str], only_windows
 
 
 def _is_worth_it(kind: type[FusedOperator], chain: Sequence[_Link], only_windows: bool) -> bool:
-    """Return whether computing a chain in one step is faster."""
+    """Return whether the fused operator takes a chain, which it does if one step is faster."""
     joined = [operator for link in chain for operator in link.operators]
     return kind.takes(joined) and (not only_windows or isinstance(joined[0], PixelSource))
 
@@ -167,8 +167,8 @@ def _fits(kind: type[FusedOperator], operator: Operator, is_first: bool, only_wi
 def _placement_follows(source: Sequence[Operator], chain: Sequence[_Link]) -> bool:
     """Return whether a crop or slice follows a decoder.
 
-    In that case the previous pass decodes all windows first: interleaved with the rest of the chain, that took 10 %
-    longer.
+    If so, the previous pass has fused the two, and the chain ends there, so that all windows are decoded first: to interleave
+    decoding with the rest of the chain took 10 % longer.
     """
     following = [*source[1:], *(operator for link in chain for operator in link.operators)]
     return bool(following) and _is_placement(following[0])
@@ -184,7 +184,7 @@ def _change(chain: Sequence[OpNode], fused: OpNode) -> Change:
 
 
 def _fused(rule: Schema, chain: Sequence[OpNode]) -> OpNode | None:
-    """Return the operator that replaces ``chain``; None if it, or one of the chain, rejects its arguments."""
+    """Return the operator that replaces ``chain``; None if it refuses the chain, or an operator of the chain rejects its arguments."""
     kind = cast(type[FusedOperator], operator_class(rule.name))
     nodes: list[OpNode] = []
     operators: list[Operator] = []
@@ -215,8 +215,10 @@ def _fused(rule: Schema, chain: Sequence[OpNode]) -> OpNode | None:
 
 
 def _arguments(op: OpNode, position: int, with_inputs: bool, nests: bool) -> dict[str, DataNode]:
-    """Return the arguments that a fused operator takes for one of its operators, or for several already fused, unless
-    it nests.
+    """Return the argument inputs of ``op`` under the names that a fused operator gives them.
+
+    ``position`` is the operator's position in the chain. If ``op`` is itself fused, and the fused operator does not nest, these
+    are the arguments of the operators in ``op``.
     """
     if op.steps and not nests:
         return {
@@ -230,9 +232,9 @@ def _arguments(op: OpNode, position: int, with_inputs: bool, nests: bool) -> dic
 
 
 def _operators(op: OpNode, nests: bool = False) -> tuple[Operator, ...]:
-    """Return the operators that a node represents, or with ``nests`` the node's; none if it rejects its arguments.
+    """Return the operators that a node represents: several for a fused node, unless ``nests``; none if one rejects its arguments.
 
-    It will reject them when the plan is made, too, and is reported there with its source line.
+    Such an operator rejects its arguments again when the plan is made; the error is reported then, with its source line.
     """
     if op.steps and not nests:
         return tuple(op.payload[1])

@@ -7,7 +7,7 @@ from penstock.passes.rewriting import Change, Rewritten
 
 
 def prune(graph: Graph) -> Rewritten:
-    """Return the same outputs, computed without unneeded operators."""
+    """Return the graph without operators that neither an output nor a side effect needs."""
     preserved_sinks = [node for node in graph.sinks if node.source is not None and node.source.preserved]
     pruned = Graph(graph.outputs, preserved_sinks)
     left = set(pruned.operators)

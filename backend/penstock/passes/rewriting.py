@@ -1,4 +1,4 @@
-"""Replaces nodes in a graph, and records the changes."""
+"""Replaces nodes in a graph, and describes the changes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Change:
     """One change made by a pass.
 
     Attributes:
-        what: one word: ``pruned``, ``folded``, ``shared``, ``fused``.
-        operators: those removed.
+        what: what was done: ``pruned``, ``folded``, ``shared`` or ``fused``.
+        operators: the operators that were removed.
         into: the operator that replaces them, or None.
-        exceptions: the data for which the fused operators still run step by step.
+        exceptions: descriptions of the data for which fused operators still run step by step.
     """
 
     what: str
@@ -42,9 +42,9 @@ class Rewritten(NamedTuple):
 
 
 def with_replacements(graph: Graph, replacements: Mapping[str, DataNode]) -> Graph:
-    """Return the graph in which uses of a node named by a key of ``replacements``, on either device, use its value.
+    """Return the graph with nodes replaced: a node, on either device, whose name is a key of ``replacements``, by the value.
 
-    Replacements may use nodes that are replaced themselves. Operators that depend on no replaced node remain the same objects.
+    Replacements may depend on nodes that are replaced, too. Operators that depend on no replaced node remain the same objects.
     """
     renewed: dict[OpNode, OpNode] = {}
 

@@ -13,9 +13,9 @@ from penstock.tensors import TensorCPU
 
 
 def share_common(graph: Graph) -> Rewritten:
-    """Return the graph with equal operators (same arguments, same inputs) merged.
+    """Return the graph with operators merged that have equal arguments and equal inputs.
 
-    Outputs stay separate: the user may write to them.
+    Operators of outputs are not merged: the user may write to an output.
     """
     firsts: dict[Hashable, OpNode] = {}
     shared: dict[str, DataNode] = {}
@@ -56,14 +56,14 @@ def _identity(op: OpNode, shared: dict[str, DataNode]) -> Hashable | None:
 
 
 def _frozen_payload(op: OpNode) -> Hashable:
-    """Return a constant's tensor; raise TypeError for anything that is called or read."""
+    """Return a key for the payload of a constant, its tensor; raise TypeError for payloads of other operators."""
     if not op.schema.constant or not isinstance(op.payload, TensorCPU):
         raise TypeError(f"the payload of {op.name} is not compared")
     return op.payload.dtype, op.payload.layout(), _frozen(np.asarray(op.payload))
 
 
 def _frozen(value: object) -> Hashable:
-    """Return an argument's value as a key that equals only equal values of the same type.
+    """Return a key for an argument's value, which equals only keys of equal values of the same type.
 
     Raises:
         TypeError: there is no key for values of this kind.
@@ -73,6 +73,6 @@ def _frozen(value: object) -> Hashable:
     if isinstance(value, (list, tuple)):
         return tuple(_frozen(item) for item in value)
     if value is None or isinstance(value, (bool, int, float, str, bytes, Enum, np.number, np.bool_)):
-        # As text, since 0.0 and -0.0, or 1 and True, are equal values but different arguments.
+        # As text: 0.0 and -0.0, or 1 and True, compare as equal, but are different arguments.
         return type(value), repr(value)
     raise TypeError(f"a {type(value).__name__} is not compared")
