@@ -1,4 +1,4 @@
-"""Which results equal those of which release of which library, to the bit: the results of `make parity`.
+"""The results of `make parity`: how many results are equal bit for bit to those of other libraries.
 
 >>> [row.different for row in measured() if row.library == "pil"]
 [0, 0, 0, 0, 0, 0]
@@ -17,15 +17,16 @@ FILE = Path(__file__).parent / "measured.json"
 
 
 class Comparison(NamedTuple):
-    """One function, or one image processor, compared with ours.
+    """The comparison of one of our functions or image processors with that of another library.
 
     Attributes:
-        library: `pil`, `torchvision` and `opencv`: of `fn.resize`; `pillow_function`: of that operator; `opencv_function`: of
-            operators with `reference="opencv"`; `transforms`: of `penstock.plugin.torchvision`; `transformers`: of `penstock.presets`.
-        versions: the versions of the library and of what it computes with.
-        what: the filter, or the configuration.
-        cases: random ones that were compared.
-        values: the number of values in all their results.
+        library: `pil`, `torchvision` or `opencv`, compared with `fn.resize`; `pillow_function`, with that operator;
+            `opencv_function`, with operators with `reference="opencv"`; `transforms`, with `penstock.plugin.torchvision`;
+            `transformers`, with `penstock.presets`.
+        versions: the versions of the library and of the libraries that it computes with.
+        what: the filter or the configuration that was compared.
+        cases: the number of random cases that were compared.
+        values: the number of values in the results of all cases.
         different: the number of cases in which any value differed.
     """
 
@@ -39,12 +40,12 @@ class Comparison(NamedTuple):
 
 @cache
 def measured() -> tuple[Comparison, ...]:
-    """Return the measurements, by library."""
+    """Return the comparisons, ordered by library."""
     return tuple(Comparison(**row) for row in json.loads(FILE.read_text()))
 
 
 def table(library: str) -> str:
-    """Return the measurements of one library, as a Markdown table."""
+    """Return the comparisons with one library as a Markdown table."""
     rows = [row for row in measured() if row.library == library]
     lines = ["| | cases | values | different |", "| --- | --: | --: | --: |"]
     lines += [f"| {row.what} | {row.cases:,} | {row.values:,} | {row.different} |" for row in rows]
