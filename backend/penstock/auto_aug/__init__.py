@@ -1,6 +1,6 @@
-"""Automatic augmentation: AutoAugment, RandAugment and TrivialAugment, and the parts for new policies.
+"""Automatic augmentation: AutoAugment, RandAugment and TrivialAugment, and the classes for defining new policies.
 
-Each sample of a batch draws which augmentations it gets, so the pipeline needs `enable_conditionals=True`.
+Augmentations are drawn at random for each sample of a batch, so the pipeline needs `enable_conditionals=True`.
 """
 
 from penstock.auto_aug import augmentations, auto_augment, core, rand_augment, trivial_augment

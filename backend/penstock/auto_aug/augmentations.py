@@ -1,4 +1,4 @@
-"""The augmentations of the published policies, for uint8 images in HWC."""
+"""The augmentations of the published policies, for uint8 images of layout HWC."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from penstock.graph import DataNode, constant_node
 from penstock.types import Constant
 
 _LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)
-# Weights of the blurred neighbourhood that sharpening subtracts, as in Pillow.
+# Weights of the blurred image that :func:`sharpness` subtracts, as in Pillow.
 _BLUR = np.array([[1, 1, 1], [1, 5, 1], [1, 1, 1]]) / 13
 _IDENTITY = np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0]])
 
 
 def warp_x_param(magnitude: float) -> list[float]:
-    """Return a displacement along x."""
+    """Return the displacement (x, y) along x."""
     return [magnitude, 0]
 
 
 def warp_y_param(magnitude: float) -> list[float]:
-    """Return a displacement along y."""
+    """Return the displacement (x, y) along y."""
     return [0, magnitude]
 
 
@@ -57,7 +57,7 @@ def translate_x(
 def translate_x_no_shape(
     data: DataNode, offset: DataNode, fill_value: float | None = 128, interp_type: types.DALIInterpType | None = None
 ) -> DataNode:
-    """Translate along x by pixels."""
+    """Translate along x by ``offset`` pixels."""
     return _warped(data, fn.transforms.translation(offset=offset), fill_value, interp_type)
 
 
@@ -77,7 +77,7 @@ def translate_y(
 def translate_y_no_shape(
     data: DataNode, offset: DataNode, fill_value: float | None = 128, interp_type: types.DALIInterpType | None = None
 ) -> DataNode:
-    """Translate along y by pixels."""
+    """Translate along y by ``offset`` pixels."""
     return _warped(data, fn.transforms.translation(offset=offset), fill_value, interp_type)
 
 
@@ -95,12 +95,12 @@ def rotate(
     interp_type: types.DALIInterpType | None = None,
     rotate_keep_size: bool = True,
 ) -> DataNode:
-    """Rotate by degrees."""
+    """Rotate by ``angle`` degrees."""
     return fn.rotate(data, angle=angle, fill_value=fill_value, interp_type=interp_type, keep_size=rotate_keep_size)
 
 
 def shift_enhance_range(magnitude: float) -> float:
-    """Return the factor of an enhancement: 1 changes nothing."""
+    """Return the factor of an enhancement, 1 plus the magnitude; 1 changes nothing."""
     return 1 + magnitude
 
 
@@ -131,7 +131,7 @@ def sharpness_kernel(magnitude: float) -> np.ndarray:
 
 
 def sharpness_kernel_shifted(magnitude: float) -> np.ndarray:
-    """Return the same for magnitudes where 1 changes nothing."""
+    """Return the filter of :func:`sharpness_kernel` for a scale on which 1 changes nothing."""
     return sharpness_kernel(magnitude - 1)
 
 
@@ -142,7 +142,7 @@ def sharpness(data: DataNode, kernel: DataNode) -> DataNode:
 
 
 def poster_mask_uint8(magnitude: float) -> np.ndarray:
-    """Return the mask that keeps the highest bits; the rounded magnitude is their number, at least one."""
+    """Return the mask of the highest bits; their number is the rounded magnitude, but at least one."""
     bits = max(1, round(float(magnitude)))
     return np.array((0xFF00 >> bits) & 0xFF, np.uint8)
 
@@ -161,7 +161,7 @@ def solarize(data: DataNode, threshold: DataNode) -> DataNode:
 
 
 def solarize_add_shift(shift: float) -> np.uint8:
-    """Return the summand of :func:`solarize_add`, in the image's type."""
+    """Return the value that :func:`solarize_add` adds, in the image's type."""
     if shift >= 128:
         raise ValueError(f"The shift of `solarize_add` must be less than 128, got {shift}")
     return np.uint8(shift)
@@ -169,7 +169,7 @@ def solarize_add_shift(shift: float) -> np.uint8:
 
 @augmentation(mag_range=(0, 110), param_device="auto", mag_to_param=solarize_add_shift)
 def solarize_add(data: DataNode, shift: DataNode) -> DataNode:
-    """Add to the values below 128."""
+    """Add ``shift`` to the values below 128."""
     below = data < Constant(128, dtype=types.UINT8)
     return below * (data + shift) + (below ^ True) * data
 
@@ -188,7 +188,7 @@ def equalize(data: DataNode, _: object) -> DataNode:
 
 @augmentation
 def auto_contrast(data: DataNode, _: object) -> DataNode:
-    """Stretch the values of each channel to the full range; a constant channel stays as it is."""
+    """Stretch the values of each channel to the full range; a constant channel does not change."""
     low = fn.reductions.min(data, axis_names="HW", keep_dims=True)
     range_ = fn.reductions.max(data, axis_names="HW", keep_dims=True) - low
     varies = range_ > 0

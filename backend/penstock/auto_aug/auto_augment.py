@@ -18,7 +18,7 @@ from penstock.graph.branching import ternary
 _NUM_MAGNITUDE_BINS = 11
 # A sub-policy as (name, probability, magnitude bin), as printed in the papers.
 _Sub = Sequence[tuple[str, float, "int | None"]]
-# For a magnitude that is not used: an impossible value, so that using it would be noticed.
+# The magnitude of operations without one: an impossible value, so that a use of it would be noticed.
 _NO_MAGNITUDE = -999
 
 _IMAGE_NET: Sequence[_Sub] = [
@@ -146,11 +146,11 @@ def auto_augment(
     Args:
         data: uint8 images, HWC.
         policy_name: ``image_net``, ``reduced_image_net``, ``svhn`` or ``reduced_cifar10``.
-        shape: height and width of the images (numbers or a node); offsets are then fractions of them.
+        shape: height and width of the images (numbers or a node); if set, offsets are fractions of them.
         fill_value, interp_type: the fill value and interpolation of warped images.
         max_translate_abs, max_translate_rel: the largest offset, in pixels (by default 250) or, with ``shape``, as a
             fraction of the extent (by default 1).
-        seed: the draws' seed.
+        seed: the seed of the random draws.
 
     >>> images = auto_augment(images, "svhn", shape=(32, 32))  # doctest: +SKIP
     """
@@ -240,8 +240,8 @@ class _Table:
     """A policy as arrays with one row per sub-policy and one column per stage.
 
     Attributes:
-        stages: the different augmentations of each stage.
-        indices: into those.
+        stages: for each stage, the augmentations that any sub-policy applies there.
+        indices: the index of each sub-policy's augmentation in the list of the stage.
     """
 
     def __init__(self, policy: Policy, length: int) -> None:
@@ -262,7 +262,7 @@ class _Table:
 
 
 def _policy(name: str, sub_policies: Sequence[_Sub], moving: Sequence[Augmentation] = ()) -> Policy:
-    """Return the policy with the augmentations that the papers mean: with random signs only where they are needed."""
+    """Return the policy with augmentations whose ranges are the papers': enhancements have no random signs."""
     plain = {"mag_range": (0.1, 1.9), "randomly_negate": False, "mag_to_param": None}
     known = {augmentation.name: augmentation for augmentation in moving} | {
         "shear_x": a.shear_x,
@@ -299,7 +299,7 @@ def get_reduced_cifar10_policy(
     max_translate_abs: float | Sequence[float] | None = None,
     max_translate_rel: float | Sequence[float] | None = None,
 ) -> Policy:
-    """Return the policy found for CIFAR-10, on a part of it."""
+    """Return the policy found on a reduced CIFAR-10."""
     moving = translations(use_shape, 250, 1.0, max_translate_abs, max_translate_rel)
     return _policy("ReducedCifar10Policy", _REDUCED_CIFAR10, moving)
 
@@ -315,5 +315,5 @@ def get_svhn_policy(
 
 
 def get_reduced_image_net_policy() -> Policy:
-    """Return the policy found for ImageNet, on a part of it; it translates nothing."""
+    """Return the policy found on a reduced ImageNet; it has no translations."""
     return _policy("ReducedImageNetPolicy", _REDUCED_IMAGE_NET)

@@ -32,19 +32,19 @@ def rand_augment(
     monotonic_mag: bool = True,
     excluded: Sequence[str] | None = None,
 ) -> DataNode:
-    """Apply ``n`` augmentations to each sample, drawn from the whole suite, with magnitude ``m``.
+    """Apply ``n`` augmentations with magnitude ``m`` to each sample, drawn at random from the whole suite.
 
     Args:
         data: uint8 images, HWC.
-        n: number of augmentations.
+        n: the number of augmentations.
         m: the magnitude bin, from 0 to ``num_magnitude_bins - 1``.
-        num_magnitude_bins: how many magnitudes each range is divided into.
-        shape: height and width of the images (numbers or a node); offsets are then fractions of them.
+        num_magnitude_bins: the number of magnitudes into which each range is divided.
+        shape: height and width of the images (numbers or a node); if set, offsets are fractions of them.
         fill_value, interp_type: the fill value and interpolation of warped images.
         max_translate_abs, max_translate_rel: the largest offset, in pixels (by default 100) or, with ``shape``, as a
             fraction of the extent (by default 100 / 224).
-        seed: the draws' seed.
-        monotonic_mag: a larger bin is a stronger augmentation; False: as in the paper.
+        seed: the seed of the random draws.
+        monotonic_mag: whether a larger bin always is a stronger augmentation; False: ranges as in the paper.
         excluded: names of augmentations to leave out.
 
     >>> images = rand_augment(images, n=3, m=17)  # doctest: +SKIP

@@ -23,16 +23,16 @@ def trivial_augment_wide(
     seed: int | None = None,
     excluded: Sequence[str] | None = None,
 ) -> DataNode:
-    """Apply one augmentation to each sample, with a random magnitude.
+    """Apply one augmentation, drawn at random, to each sample, with a random magnitude.
 
     Args:
         data: uint8 images, HWC.
-        num_magnitude_bins: how many magnitudes each range is divided into.
-        shape: height and width of the images (numbers or a node); offsets are then fractions of them.
+        num_magnitude_bins: the number of magnitudes into which each range is divided.
+        shape: height and width of the images (numbers or a node); if set, offsets are fractions of them.
         fill_value, interp_type: the fill value and interpolation of warped images.
         max_translate_abs, max_translate_rel: the largest offset, in pixels (by default 32) or, with ``shape``, as a
             fraction of the extent (by default 1).
-        seed: the draws' seed.
+        seed: the seed of the random draws.
         excluded: names of augmentations to leave out.
 
     >>> images = trivial_augment_wide(images)  # doctest: +SKIP

@@ -10,11 +10,11 @@ _DATA_AND_PARAMETER = 2
 
 
 class _Augmentation(Protocol):
-    """An augmentation, as far as its keyword arguments are concerned."""
+    """The part of an augmentation that concerns its keyword arguments."""
 
     @property
     def name(self) -> str:
-        """Its name in messages."""
+        """The augmentation's name in messages."""
 
     @property
     def op(self) -> Callable[..., object]:
@@ -22,11 +22,11 @@ class _Augmentation(Protocol):
 
 
 class MissingArgException(Exception):
-    """An augmentation needs keyword arguments that the call lacks.
+    """Raised if an augmentation needs keyword arguments that the call lacks.
 
     Attributes:
-        augmentation: the one that needs them.
-        missing_args: their names.
+        augmentation: the augmentation that needs them.
+        missing_args: the names of the missing keyword arguments.
     """
 
     def __init__(self, message: str, augmentation: _Augmentation, missing_args: list[str]) -> None:
@@ -36,10 +36,10 @@ class MissingArgException(Exception):
 
 
 class UnusedArgException(Exception):
-    """Keyword arguments of a call that no augmentation takes.
+    """Raised if a call has keyword arguments that no augmentation takes.
 
     Attributes:
-        unused_args: their names.
+        unused_args: the names of these keyword arguments.
     """
 
     def __init__(self, message: str, unused_args: list[str]) -> None:

@@ -21,7 +21,7 @@ class SignedBin:
     """A magnitude bin with a random sign.
 
     Args:
-        bin: the magnitude's index: a number, or a node.
+        bin: the index of the magnitude: a number, or a node.
         sign: a node: 0 for positive, 1 for negative.
     """
 
@@ -31,7 +31,7 @@ class SignedBin:
 
     @property
     def index(self) -> DataNode:
-        """The index into parameters in which the negative of each magnitude follows the positive."""
+        """The index into the parameters of all magnitudes, where each magnitude is followed by its negative."""
         return 2 * self.bin + self.sign if isinstance(self.bin, DataNode) else self.sign
 
     def __getitem__(self, stage: int) -> SignedBin:
@@ -45,13 +45,13 @@ def signed_bin(
     seed: int | None = None,
     shape: Sequence[int] | int | None = None,
 ) -> SignedBin:
-    """Return a magnitude bin with a random sign, the same for all augmentations that are called with it.
+    """Return a magnitude bin with a random sign; all augmentations called with the bin get the same sign.
 
     Args:
         magnitude_bin: index of the magnitude: a number, or a node of INT32.
-        random_sign: a node of INT32: 0 for positive, 1 for negative; drawn evenly by default.
-        seed: the draw's seed.
-        shape: the draw's shape; default: a single value.
+        random_sign: a node of INT32: 0 for positive, 1 for negative; by default drawn with equal probabilities.
+        seed: the seed of the random draw.
+        shape: the shape of the random draw; default: a single value.
 
     >>> aug_bin = signed_bin(5)  # doctest: +SKIP
     >>> image = rotate(image, magnitude_bin=aug_bin, num_magnitude_bins=10)  # doctest: +SKIP
@@ -67,13 +67,13 @@ class Augmentation:
     """An operation on samples whose strength is a magnitude; made by :func:`augmentation`.
 
     Args:
-        op: called with the samples and the parameter, and with keyword arguments.
-        mag_range: lowest and highest magnitude, or an array of the magnitude of each bin; None: the operation has none, and its
-            parameter is None.
-        randomly_negate: half of the samples get the negative magnitude.
-        mag_to_param: the parameter (a number or array) for a magnitude; by default the magnitude itself.
-        param_device: the parameter's device: ``cpu``, ``gpu``, or ``auto``, the samples' device.
-        name: the name, by default that of ``op``.
+        op: the function that is called with the samples, the parameter and keyword arguments.
+        mag_range: the lowest and highest magnitude, or an array with the magnitude of each bin; None: the operation has no
+            magnitude, and gets None as its parameter.
+        randomly_negate: whether half of the samples, at random, get the negative magnitude.
+        mag_to_param: converts a magnitude to the parameter, a number or an array; by default the parameter is the magnitude.
+        param_device: the device of the parameter: ``cpu``, ``gpu``, or ``auto``, which is the samples' device.
+        name: the name in messages and policies; by default the name of ``op``.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Augmentation:
 
     @property
     def mag_range(self) -> tuple[float, float] | np.ndarray | None:
-        """Lowest and highest magnitude, or all magnitudes."""
+        """The lowest and highest magnitude, or an array with the magnitude of each bin."""
         return self._given["mag_range"]  # type: ignore[return-value]
 
     @property
@@ -121,12 +121,12 @@ class Augmentation:
 
     @property
     def randomly_negate(self) -> bool:
-        """Whether half of the samples get the negative magnitude."""
+        """Whether half of the samples, at random, get the negative magnitude."""
         return bool(self._given["randomly_negate"])
 
     @property
     def param_device(self) -> str:
-        """The parameter's device."""
+        """The device of the parameter."""
         return self._given["param_device"] or "cpu"  # type: ignore[return-value]
 
     @property
@@ -147,7 +147,7 @@ class Augmentation:
 
         Raises:
             MissingArgException: the operation needs a keyword argument that the call lacks.
-            ValueError: a bin is needed and missing.
+            ValueError: the operation needs a magnitude bin that the call lacks.
             IndexError: the bin is outside of ``[0, num_magnitude_bins)``.
         """
         parameter = self._parameter(magnitude_bin, num_magnitude_bins, getattr(data, "device", None) or "cpu")
@@ -171,7 +171,7 @@ class Augmentation:
         name: object = _KEEP,
         augmentation_cls: type[Augmentation] | None = None,
     ) -> Augmentation:
-        """Return the same operation with other settings: absent ones stay the same, None means the default."""
+        """Return the same operation with other settings. Settings that are not passed stay the same; None sets the default."""
         changes = {
             "mag_range": mag_range,
             "randomly_negate": randomly_negate,
@@ -203,7 +203,7 @@ class Augmentation:
         if not isinstance(index, DataNode):
             magnitudes = magnitudes[self._checked(index, len(magnitudes))][None]
         if self.randomly_negate:
-            # The negative of each magnitude comes right after it.
+            # Each magnitude is followed by its negative, as :attr:`SignedBin.index` assumes.
             parameter = constant_node(self._map_mags_to_params([s * m for m in magnitudes for s in (1, -1)]))
             parameter = parameter[magnitude_bin.index]
         elif isinstance(index, DataNode):
@@ -304,5 +304,5 @@ def augmentation(
 
 
 def row_of(values: np.ndarray, index: DataNode) -> DataNode:
-    """Return the row of ``values`` that each sample's ``index`` chooses."""
+    """Return a node with one row of ``values`` for each sample: the row that the sample's ``index`` selects."""
     return constant_node(values)[index]

@@ -1,4 +1,4 @@
-"""Calling one of several operations, sample by sample."""
+"""Calls one of several operations for each sample."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from penstock.graph.branching import ternary
 def select(ops: Sequence[Callable[..., object]], selected_op_idx: object, *op_args: object, **op_kwargs: object) -> Any:
     """Return the result of the selected operation for each sample.
 
-    The batch is split recursively, by halves of the operations, so that each operation runs once, on the samples that
+    The batch is split recursively, by halves of the list of operations, so that each operation runs once, on the samples that
     selected it. The pipeline must be defined with ``enable_conditionals=True``.
 
     Args:
         ops: functions of nodes.
-        selected_op_idx: a node: the index of the operation for each sample.
+        selected_op_idx: a node with the index of the operation for each sample.
         op_args, op_kwargs: the arguments and keyword arguments for the operations.
     """
     if not ops:

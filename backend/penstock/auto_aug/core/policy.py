@@ -1,4 +1,4 @@
-"""Policies: short sequences of augmentations, one of which each sample draws."""
+"""Policies: short sequences of augmentations, one of which is drawn at random for each sample."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ Operation = tuple[Augmentation, float, "int | None"]
 
 
 class Policy:
-    """Sub-policies, each a sequence of augmentations with their probabilities and magnitudes.
+    """A policy: sub-policies, each a sequence of augmentations with probabilities and magnitudes.
 
     Args:
         name: the policy's name.
-        num_magnitude_bins: how many magnitudes each augmentation's range is divided into.
+        num_magnitude_bins: the number of magnitudes into which each augmentation's range is divided.
         sub_policies: sequences of (augmentation, probability that it is applied, magnitude bin); the bin may be None if
             the augmentation has no magnitudes.
 
     Raises:
-        ValueError, TypeError: a value is out of range, or not of this form.
+        ValueError, TypeError: a value is out of range, or does not have the form above.
 
     >>> from penstock.auto_aug.augmentations import equalize, rotate
     >>> policy = Policy("turned", 11, [[(rotate, 0.7, 5), (equalize, 0.3, None)], [(rotate, 0.2, 9)]])
@@ -78,7 +78,7 @@ class Policy:
 
     @property
     def augmentations(self) -> dict[str, Augmentation]:
-        """All augmentations by name, in order of name."""
+        """All augmentations of the policy by name, sorted by name."""
         found = {operation[0].name: operation[0] for sub_policy in self.sub_policies for operation in sub_policy}
         return dict(sorted(found.items()))
 
@@ -96,7 +96,7 @@ def _lines(items: Sequence[str]) -> str:
 
 
 def _distinctly_named(sub_policies: Sequence[Sequence[Operation]]) -> tuple[tuple[Operation, ...], ...]:
-    """Return the sub-policies; if different augmentations have the same name, all are numbered in order of appearance."""
+    """Return the sub-policies; if different augmentations have the same name, number all names in order of appearance."""
     different = list(dict.fromkeys(augmentation for sub_policy in sub_policies for augmentation, _, _ in sub_policy))
     renamed = {augmentation: augmentation for augmentation in different}
     if len({augmentation.name for augmentation in different}) < len(different):

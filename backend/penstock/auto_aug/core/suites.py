@@ -1,4 +1,4 @@
-"""Shared by the published policies: translations, and selection from a suite."""
+"""What the published policies share: translations, and the selection of augmentations from a suite."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.auto_aug.core._augmentation import Augmentation
 
 
 def of_both_axes(limit: object) -> tuple[Any, Any]:
-    """Return the limits along height and width from one for each, or one for both."""
+    """Return the limits along height and width; ``limit`` is a pair of them, or one number for both."""
     height, width = limit if isinstance(limit, (list, tuple)) else (limit, limit)
     return height, width
 
@@ -26,13 +26,13 @@ def max_offsets(
     """Return the largest offsets along height and width.
 
     Args:
-        use_shape: offsets are fractions of the samples' extents rather than pixels.
-        max_translate_abs, max_translate_rel: the largest offset: one for both, or one each for height and width.
-        default_translate_abs, default_translate_rel: the largest offset by default.
+        use_shape: whether offsets are fractions of the samples' extents rather than pixels.
+        max_translate_abs, max_translate_rel: the largest offset: one number for both axes, or one each for height and width.
+        default_translate_abs, default_translate_rel: the largest offset if no argument sets it.
 
     Raises:
         TypeError: ``use_shape`` is not a bool.
-        ValueError: the limit is in the other unit.
+        ValueError: the limit in the unit that ``use_shape`` does not select is set.
     """
     if not isinstance(use_shape, bool):
         raise TypeError(f"The `use_shape` is a flag that should be set to either True or False, got {use_shape}.")
