@@ -1,1 +1,1 @@
-"""How pipelines are saved: the readable format, DALI's wire format, upgrades between versions."""
+"""Saves and loads pipelines: the readable format, DALI's wire format, upgrades between versions."""

@@ -14,16 +14,16 @@ from penstock.serialize.rebuilding import Defined, Rebuilder, SavedOperator, ToD
 
 _UNDECLARED = -1
 _RUNTIME_ONLY = ("bytes_per_sample_hint",)
-# Two fields of the executor's flags.
+# The bits of two fields of the executor's flags.
 _CONCURRENCY, _STREAM_POLICY = 0b000_111_0, 0b111_000_0
 _PIPELINED, _ASYNC, _SEPARATED, _DYNAMIC = 1, 2, 4, 8
 
 
 def to_wire(graph: Graph, settings: PipelineSettings) -> bytes:
-    """Return a pipeline as defined, without the user's source lines.
+    """Return a pipeline, as defined, in DALI's wire format, without the user's source lines.
 
     Raises:
-        SerializationError: an operator holds a Python function, which the format cannot name.
+        SerializationError: an operator calls a Python function, which the format cannot represent.
         RuntimeError: the graph is invalid.
     """
     if settings.batch_size is None:
@@ -54,7 +54,7 @@ def to_wire(graph: Graph, settings: PipelineSettings) -> bytes:
 
 
 def _executor_choices(settings: PipelineSettings) -> int:
-    """Return the bits of concurrency, whose default is BACKEND, and of the stream policy."""
+    """Return the bits of the concurrency, BACKEND by default, and of the stream policy."""
     concurrency, policy = settings.concurrency, settings.stream_policy
     choices = OperatorConcurrency.BACKEND if concurrency is None else concurrency
     return choices.value | (0 if policy is None else policy.value)
@@ -91,10 +91,10 @@ def _output_edge(node: DataNode, dtype: DALIDataType | None, ndim: int | None) -
 
 
 def from_wire(data: bytes, kind: Callable[..., Defined], overrides: dict[str, object]) -> Defined:
-    """Return the pipeline of a file, made by ``kind`` and not built yet; ``overrides`` replace its saved settings.
+    """Return the pipeline in ``data``, made by calling ``kind`` and not built yet; ``overrides`` replace saved settings.
 
     Raises:
-        SerializationError: the bytes are not a pipeline, or an invalid one.
+        SerializationError: the bytes are not a pipeline, or the pipeline is invalid.
     """
     definition = wire.decode(data)
     settings = _settings(definition) | _output_declarations(definition)
@@ -126,7 +126,7 @@ def _choice(flags: int, field: int, choices: type[OperatorConcurrency | StreamPo
 
 
 def load_graph(data: bytes, pipeline: ToDefine) -> dict[str, object]:
-    """Give ``pipeline`` the graph of a file, and return the saved settings."""
+    """Define the graph of ``pipeline`` from saved bytes, and return the saved settings."""
     definition = wire.decode(data)
     _define_from(definition, pipeline)
     return _settings(definition)

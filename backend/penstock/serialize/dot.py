@@ -12,8 +12,8 @@ def to_dot(graph: Graph, show_tensors: bool = False, use_colors: bool = False) -
 
     Args:
         graph: the graph to draw.
-        show_tensors: draws a node for each batch between operators.
-        use_colors: colour nodes by device.
+        show_tensors: whether to draw a node for each batch between operators.
+        use_colors: whether to colour nodes by device.
     """
     lines = ["digraph graphname {"]
     for op in graph.operators:

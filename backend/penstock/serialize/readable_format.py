@@ -1,4 +1,4 @@
-"""The readable format: versioned JSON that can be read, compared and edited, and in which nothing executes."""
+"""The readable format: versioned JSON that can be read, compared and edited, and in which nothing is executable."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ FORMAT = "penstock-pipeline"
 VERSION = 1
 _ENUMS = {kind.__name__: kind.__members__ for kind in (DALIDataType, DALIImageType, DALIInterpType)}
 _SETTINGS = ("batch_size", "num_threads", "device_id", "seed", "prefetch_queue_depth", "exec_async", "exec_pipelined")
-# Saved only if set, as not every pipeline has it and earlier versions do not know it.
+# Saved only if set: not all pipelines have limits, and earlier versions do not know these settings.
 _LIMITS = ("max_pixels", "max_bytes", "max_frames")
 
 
 def to_text(graph: Graph, settings: PipelineSettings) -> str:
-    """Return a pipeline as defined.
+    """Return a pipeline, as defined, in the readable format.
 
     Raises:
-        SerializationError: an operator holds a function that has no import path (a lambda, a nested function).
+        SerializationError: an operator calls a function that has no import path, such as a lambda or a nested function.
         RuntimeError: the graph is invalid.
     """
     graph.verify()
@@ -142,11 +142,11 @@ def from_text(
     allowed_modules: Sequence[str] = (),
     overrides: dict[str, object] | None = None,
 ) -> Defined:
-    """Return the pipeline of a text, made by ``kind`` and not built yet; ``overrides`` replace its saved settings.
+    """Return the pipeline in ``text``, made by calling ``kind`` and not built yet; ``overrides`` replace saved settings.
 
     Raises:
-        UnsupportedVersionError: written by a later version of Penstock.
-        SerializationError: it is not a pipeline, an invalid one, or names a module that is not allowed.
+        UnsupportedVersionError: the text was written by a later version of Penstock.
+        SerializationError: the text is not a valid pipeline, or names a module that is not allowed.
     """
     document = _parsed(text)
     settings = _known_settings(document) | _declarations(document)
@@ -273,7 +273,7 @@ def _node_and_device(item: object, rebuilder: Rebuilder, where: str) -> tuple[st
 def imported(path: object, allowed_modules: Sequence[str], where: str) -> Callable[..., Any]:
     """Return the function at ``package.module:name``, if that module is allowed and defines it.
 
-    Names that a module has imported (``os.system``, another module) are not defined by it, and are refused.
+    Names that the module has only imported (``os.system``, another module) are refused.
     """
     module_name, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
     if not module_name or not name:
@@ -299,5 +299,5 @@ def imported(path: object, allowed_modules: Sequence[str], where: str) -> Callab
 
 
 def is_within(name: str, modules: Sequence[str]) -> bool:
-    """Return whether a module is one of these, or in one of these packages."""
+    """Return whether a module is one of ``modules``, or a submodule of one."""
     return any(name == module or name.startswith(f"{module}.") for module in modules)

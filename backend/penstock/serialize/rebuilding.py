@@ -1,4 +1,4 @@
-"""Rebuilds a graph's operators from a file."""
+"""Rebuilds the operators of a graph from a saved pipeline."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from penstock.schema import Schema, find_schema
 
 
 class ToDefine(Protocol):
-    """A pipeline without a graph, which a file provides."""
+    """A pipeline without a graph, whose graph comes from a file."""
 
     def add_sink(self, edge: DataNode) -> None:
-        """Compute ``edge`` in each run, although it is not an output."""
+        """Compute ``edge`` in each run, even if it is not an output."""
 
     def set_outputs(self, *output_data_nodes: object) -> None:
         """Set the outputs of each run."""
@@ -30,13 +30,13 @@ class SavedOperator:
 
     Attributes:
         schema: name of the schema.
-        name: the instance's name; empty: to be chosen.
+        name: the name of the operator's instance; empty: a name is chosen.
         device: ``cpu``, ``gpu`` or ``mixed``.
         inputs: name and device of each positional input.
         argument_inputs: name and device of each argument computed in the graph.
-        arguments: values of the constant arguments, as saved.
+        arguments: the values of the constant arguments, as saved.
         outputs: names of the outputs; empty: the default names.
-        group: shared by the instances of one call; None: a separate call.
+        group: a number that the instances of one call share; None: the only instance of its call.
         payload: see :class:`~penstock.graph.OpNode`.
     """
 
@@ -52,7 +52,7 @@ class SavedOperator:
 
 
 class Rebuilder:
-    """Makes operators in the file's order; each may only refer to earlier ones."""
+    """Makes operators in the order of the file; each operator may only refer to earlier ones."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, DataNode] = {}
@@ -137,7 +137,7 @@ def _schema_of(name: str, where: str) -> Schema:
 
 
 def _converted(schema: Schema, values: Mapping[str, object], where: str) -> dict[str, object]:
-    """Return the arguments in the schema's terms: unknown and removed ones are dropped, renamed ones renamed."""
+    """Return the arguments as the schema declares them: rename renamed ones, and drop unknown and removed ones."""
     converted: dict[str, object] = {}
     for key, value in values.items():
         argument = schema.all_arguments.get(key)
@@ -147,7 +147,7 @@ def _converted(schema: Schema, values: Mapping[str, object], where: str) -> dict
             continue
         try:
             if argument.type in ("string", "layout") and not isinstance(value, str):
-                # A call converts anything to a string; a file has no reason to.
+                # A call converts anything to a string; in a file, a value of another type is a mistake.
                 raise TypeError(f"expected {argument.describe_type()}, got {value!r}")
             converted[argument.name] = argument.convert(value)
         except (TypeError, ValueError) as error:

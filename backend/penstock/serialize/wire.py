@@ -1,7 +1,7 @@
 """DALI's wire format: converts saved pipelines between bytes and plain records.
 
-A saved pipeline is one protobuf message, whose fields are declared here. The records are neutral: they name operators,
-data nodes and arguments as the file does, independent of graphs and schemas.
+A saved pipeline is one protobuf message, whose fields are declared here. The records are independent of graphs and schemas:
+they contain operators, data nodes and arguments under the names in the file.
 
 >>> pipeline = PipelineDef(max_batch_size=4, num_threads=2)
 >>> pipeline.operators.append(OpDef("ExternalSource", outputs=[EdgeDef("X", "cpu")], name="X", logical_id=0))
@@ -30,9 +30,9 @@ class FeatureDef:
     """One feature of a TFRecord reader.
 
     Attributes:
-        kind: 0: int64, 1: string, 2: float32.
+        kind: the type of the values: 0: int64, 1: string, 2: float32.
         shape: the shape of a feature of fixed length; None for variable length.
-        default_value: an int, a str or a float, as ``kind`` says.
+        default_value: an int, a str or a float, depending on ``kind``.
     """
 
     kind: int
@@ -47,7 +47,7 @@ class ArgumentDef:
     Attributes:
         type: the type of the value, or of each element of a list: ``int64``, ``float``, ``bool``, ``string`` or
             ``TFRecord``.
-        value: an int, float, bool or str; a list of those; for ``TFRecord`` a list of :class:`FeatureDef`. Bytes of a
+        value: an int, float, bool or str; a list of one of these types; for ``TFRecord`` a list of :class:`FeatureDef`. Bytes of a
             string that are not UTF-8 become surrogate escapes, so that nothing is lost.
     """
 
@@ -62,9 +62,9 @@ class EdgeDef:
 
     Attributes:
         name: the data node's name: the operator's name, or ``name[i]`` if the operator has several outputs.
-        device: ``cpu`` or ``gpu``: where it is consumed or produced.
-        argument: name of the argument it feeds; None for a positional input and for outputs.
-        dtype, ndim, layout: declared for a pipeline's output; -1: undeclared; None: not written.
+        device: ``cpu`` or ``gpu``: where the data is consumed or produced.
+        argument: the name of the argument that the node feeds; None for positional inputs and for outputs.
+        dtype, ndim, layout: the declared type, rank and layout of a pipeline's output; -1: undeclared; None: not in the file.
     """
 
     name: str
@@ -80,10 +80,10 @@ class OpDef:
     """An operator.
 
     Attributes:
-        schema: its schema's name, e.g. ``decoders__Image``.
-        inputs: positional ones first, then argument inputs in order of name (any order is read).
+        schema: the name of the operator's schema, e.g. ``decoders__Image``.
+        inputs: the positional inputs, then the argument inputs sorted by name; when a file is read, any order is accepted.
         name: the name of the instance; unique in the pipeline.
-        logical_id: shared by the instances of one call on several input sets.
+        logical_id: a number that the instances of one call on several input sets share.
     """
 
     schema: str
@@ -100,10 +100,10 @@ class OpDef:
 
 @dataclass
 class PipelineDef:
-    """A pipeline. None: not in the file.
+    """A pipeline. Attributes that are None are not in the file.
 
     Attributes:
-        num_threads: CPU threads; -1 if the pipeline had none set.
+        num_threads: the number of CPU threads; -1: not set.
         operators: the operators in topological order.
         legacy_inputs: names of external inputs, in files of very old versions only.
         device_id: ordinal of the GPU; negative: none or unspecified.
@@ -128,8 +128,8 @@ class PipelineDef:
 
 # -- the messages ------------------------------------------------------------------------------------------------------
 
-# Number, name, label and type of each field. Text is declared as bytes: files may hold any, and invalid UTF-8 is then
-# reported, or preserved, by this module instead of protobuf.
+# Number, name, label and type of each field. Text is declared as bytes, because files may contain any bytes there; this module, not
+# protobuf, then reports or preserves invalid UTF-8.
 _FIELDS: dict[str, tuple[Field, ...]] = {
     "Argument": (
         (1, "name", "required", "bytes"),
@@ -179,7 +179,7 @@ _MESSAGES = Messages("penstock.wire", _FIELDS)
 
 _SETTINGS = tuple(name for _, name, label, kind in _FIELDS["Pipeline"] if label != "repeated" and kind not in _FIELDS)
 
-# The field of an Argument for values of a type, and their conversion.
+# By type of an argument: the field of an Argument message that holds the values, and the conversion of a value.
 _VALUES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "int64": ("ints", int),
     "float": ("floats", float),
@@ -197,8 +197,8 @@ def decode(data: bytes) -> PipelineDef:
     """Return the pipeline in ``data``. Unknown fields are ignored.
 
     Raises:
-        SerializationError: ``data`` is not a saved pipeline, or contradicts itself.
-        TypeError: the argument is neither bytes nor text.
+        SerializationError: ``data`` is not a saved pipeline, or is inconsistent.
+        TypeError: ``data`` is neither bytes nor text.
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         kind = SerializationError if isinstance(data, str) else TypeError
@@ -390,7 +390,7 @@ def _write_feature(message: Any, name: str, kind: str, feature: FeatureDef) -> N
     message.is_list = False
     _write_scalar(message.elements.add(), "type", "int64", feature.kind)
     _write_scalar(message.elements.add(), "has_shape", "bool", feature.shape is not None)
-    # DALI writes a shape's extents as repeated values, and omits the type if there are none.
+    # DALI writes the extents of a shape as repeated values, and omits the type if there are none.
     shape = message.elements.add(name=b"shape", is_list=False)
     if feature.shape:
         shape.type = b"int64"
