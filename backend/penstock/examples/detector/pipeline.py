@@ -1,13 +1,14 @@
-"""Encoded page to its regions: detect, decode boxes, suppress.
+"""Finds the regions of an encoded page: detection, decoding of boxes, suppression of overlapping ones.
 
 Input ``encoded_image``: one encoded image of any size (UINT8, 1-D).
-Outputs, with a sample for each region, in order of falling scores:
+Outputs, with one sample for each region, highest score first:
 
-- ``labels``: UINT8, a row that is a string: text, title, figure, figure_caption, table, table_caption, header, footer, reference or equation;
-- ``scores``: FLOAT, the network's confidence in it, from 0 to 1;
+- ``labels``: UINT8, the bytes of a string: text, title, figure, figure_caption, table, table_caption, header, footer,
+reference or equation;
+- ``scores``: FLOAT, the network's confidence in the region, from 0 to 1;
 - ``boxes``: FLOAT, (4,): left, top, right, bottom, in pixels of the page;
 
-and for each page ``counts``, INT32: its number of regions.
+and for each page ``counts``, INT32: the number of its regions.
 """
 
 from pathlib import Path
@@ -17,8 +18,8 @@ from penstock.plugin.triton import autoserialize
 
 HERE = Path(__file__).parent
 DETECTOR = str(HERE / "detector.onnx")
-HEIGHT, WIDTH, STRIDES = 800, 608, [8, 16, 32, 64]  # of the detector's input, and of its grids
-# In the order of the channels, blue first, as in PaddleDetection.
+HEIGHT, WIDTH, STRIDES = 800, 608, [8, 16, 32, 64]  # the size of the detector's input, and the strides of its grids
+# In the order of the channels: blue first, as in PaddleDetection.
 MEAN = [0.485, 0.456, 0.406]
 STD = [0.229, 0.224, 0.225]
 MIN_SCORE, MAX_OVERLAP, MAX_REGIONS = 0.4, 0.5, 100
@@ -31,14 +32,14 @@ def detector() -> tuple[DataNode, ...]:
     encoded = fn.external_source(name="encoded_image", dtype=types.UINT8, ndim=1)
     boxes, scores, labels = detect(fn.decoders.image(encoded, output_type=types.BGR))
     each, counts = fn.expand(boxes)
-    # Rows of one string each: the zeros that pad them to the longest are dropped.
+    # One string in each row; the zeros that pad the strings of a page to the same length are dropped.
     names = fn.expand_dims(fn.expand(labels)[0], axes=[0])
     outputs = {"labels": names, "scores": fn.expand(scores)[0], "boxes": each, "counts": counts}
     return tuple(fn.copy(output, name=name) for name, output in outputs.items())
 
 
 def detect(pages: DataNode) -> tuple[DataNode, DataNode, DataNode]:
-    """Return the boxes of each page's regions, their scores and the names of their classes."""
+    """Return the regions of each page: the boxes, the scores and the names of the classes."""
     images = fn.resize(pages, size=[HEIGHT, WIDTH], reference="opencv", interpolation="linear")
     images = fn.rescale_normalize(images, mean=MEAN, std=STD)
     scores, distances = fn.model(images, path=DETECTOR, output_names=["scores", "distances"])

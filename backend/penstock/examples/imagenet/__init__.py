@@ -1,4 +1,4 @@
-"""A photograph in, the probabilities of ImageNet's 1000 classes out: MobileNetV2."""
+"""MobileNetV2: classifies photographs; returns the probabilities of ImageNet's 1000 classes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _write(repository: Path, weights: ZipFile, names: ZipFile) -> None:
 
 
 def _labels(names: dict[str, str]) -> list[str]:
-    """Return the classes' names in order: of each class's synonyms, the first."""
+    """Return the name of each class, in order: the first of its synonyms."""
     return [names[str(number)].split(",")[0] for number in range(len(names))]
 
 

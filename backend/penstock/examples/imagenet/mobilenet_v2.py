@@ -1,6 +1,6 @@
 """MobileNetV2 as an ONNX graph, from the weights of torchvision's network.
 
-Batch normalization is folded into the convolutions before it. The graph ends with probabilities.
+Each batch normalization is folded into the convolution before it. The output is probabilities, not logits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 IMAGE, PROBABILITIES = "image", "probabilities"
 SIDE, CLASSES = 224, 1000
 
-# Understood by all ONNX Runtimes from 1.14 on.
+# All ONNX Runtimes from 1.14 on support these.
 _OPSET, _IR_VERSION = 17, 8
 _EPSILON = 1e-5  # of batch normalization in PyTorch
 # Table 2 of Sandler et al. (2018): expansion, channels, blocks, stride of the first block.
@@ -33,13 +33,13 @@ _FIRST_CHANNELS = 32
 
 
 def mobilenet_v2(weights: Mapping[str, np.ndarray]) -> onnx.ModelProto:
-    """Return the network: from ``image``, float32 (batch, 3, 224, 224), to ``probabilities``, float32 (batch, 1000).
+    """Return the network: input ``image``, float32 (batch, 3, 224, 224), output ``probabilities``, float32 (batch, 1000).
 
     Args:
-        weights: the weights by torchvision's names. Each must be used, and have the expected shape.
+        weights: the weights by torchvision's names. There must be no others, and each must have the expected shape.
 
     Raises:
-        ValueError: there are unused weights, or some are missing.
+        ValueError: a weight is missing, or is not part of the network.
     """
     graph = _Graph(weights)
     data = graph.convolve(IMAGE, "features.0.0", "features.0.1", stride=2)
@@ -82,7 +82,7 @@ class _Graph:
         return self.node("Clip", data, self._limit(0), self._limit(6)) if bounded else data
 
     def inverted_residual(self, data: str, name: str, channels: int, expansion: int, stride: int) -> str:
-        """Append the convolutions of a block: expanding, depthwise, projecting. The first block has nothing to expand."""
+        """Append the convolutions of a block: expanding, depthwise, projecting. The expanding one is missing in the first block."""
         if expansion > 1:
             data = self.convolve(data, f"{name}.0.0", f"{name}.0.1")
         depthwise = int(expansion > 1)
@@ -91,11 +91,11 @@ class _Graph:
         return self.convolve(data, f"{name}.{depthwise + 1}", f"{name}.{depthwise + 2}", bounded=False)
 
     def weight(self, name: str) -> str:
-        """Make a weight a constant of the graph, unchanged."""
+        """Add a weight to the graph as a constant, unchanged."""
         return self._constant(name, self._take(name))
 
     def model(self) -> onnx.ModelProto:
-        """Return the model, checked; each weight must have been used."""
+        """Check and return the model; raise ValueError if a weight was not used."""
         counters = {name for name in self.weights if name.endswith(".num_batches_tracked")}
         unused = sorted(set(self.weights) - self.used - counters)
         if unused:
@@ -119,7 +119,7 @@ class _Graph:
         return self.weights[name]
 
     def _folded(self, conv: str, norm: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the kernel and bias of a convolution and its batch normalization in one."""
+        """Return the kernel and bias of a convolution with its batch normalization folded in."""
         kernel = self._take(f"{conv}.weight").astype(np.float64)
         scale, shift, mean, variance = (
             self._take(f"{norm}.{name}").astype(np.float64)

@@ -1,4 +1,4 @@
-"""A page in, its lines of text out: PP-OCRv6's detector and recognizer in one pipeline."""
+"""Reads the lines of text on a page: PP-OCRv6's detector and recognizer in one pipeline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _write(repository: Path, rapidocr: ZipFile) -> None:
     from penstock.examples.network import write_model
     from penstock.examples.ocr.networks import recognizer
 
-    # Its configuration is not derived from a trial run, whose image has no text.
+    # The configuration is written by hand: it would be derived from a trial run, whose image has no text.
     write_model(repository / "ocr", _HERE / "config.pbtxt", _HERE / "pipeline.py")
     version = repository / "ocr" / "1"
     network, characters = recognizer(rapidocr.read(_RECOGNIZER))

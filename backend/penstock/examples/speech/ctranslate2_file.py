@@ -1,7 +1,7 @@
-"""Read the weights of CTranslate2's models, without CTranslate2.
+"""Reads the weights of CTranslate2 models, without CTranslate2.
 
-Such a file is: the number of the format's version, the name and the revision of the network's description, then the weights, each with
-its name, shape, type and bytes, and second names of weights. Strings begin with their length and end with a zero byte.
+Such a file consists of the version number of the format, the name and revision of the network's description, the weights, each with its
+name, shape, type and bytes, and aliases of weights. Strings begin with their length and end with a zero byte.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from penstock.errors import PenstockError
 __all__ = ["WeightsFileError", "read_weights"]
 
 _VERSION = 6
-# Keyed by CTranslate2's type numbers. Other types, such as bfloat16, are refused.
+# NumPy's types by CTranslate2's type numbers. Other types, such as bfloat16, are refused.
 _TYPES = {0: "<f4", 1: "<i1", 2: "<i2", 3: "<i4", 4: "<f2"}
 _MAX_DIMENSIONS = 8
 
 
 class WeightsFileError(PenstockError, ValueError):
-    """A file is not one of CTranslate2's models, is damaged, or has weights that cannot be read."""
+    """Raised if a file is not a CTranslate2 model, is damaged, or has weights of types that cannot be read."""
 
 
 def read_weights(data: bytes, description: str) -> dict[str, np.ndarray]:
@@ -33,7 +33,8 @@ def read_weights(data: bytes, description: str) -> dict[str, np.ndarray]:
         description: the network's description that the file must name, such as ``WhisperSpec``.
 
     Raises:
-        WeightsFileError: it is another file, is damaged, or has weights of other types than floats and integers of 8 to 32 bits.
+        WeightsFileError: the file is of another kind, is damaged, or has weights that are neither float16, float32 nor
+            integers of 8 to 32 bits.
     """
     reader = _Reader(data)
     if reader.number("<I") != _VERSION:
@@ -41,7 +42,7 @@ def read_weights(data: bytes, description: str) -> dict[str, np.ndarray]:
     found = reader.string()
     if found != description:
         raise WeightsFileError(f"the file holds a {found[:100]!r} instead of a {description}")
-    reader.number("<I")  # the description's revision
+    reader.number("<I")  # skip the revision of the description
     weights: dict[str, np.ndarray] = {}
     for _ in range(reader.number("<I")):
         name, values = reader.weight()
@@ -49,7 +50,7 @@ def read_weights(data: bytes, description: str) -> dict[str, np.ndarray]:
             raise WeightsFileError(f"{name} is there twice")
         weights[name] = values
     for _ in range(reader.number("<I")):
-        # A second name of the same weight: the code that builds the network knows which ones are shared.
+        # The alias is not needed: the code that builds the network knows which weights are shared.
         alias, name = reader.string(), reader.string()
         if name not in weights or alias in weights:
             raise WeightsFileError(f"{alias[:100]!r} is another name of {name[:100]!r}, which is not possible")
@@ -70,7 +71,7 @@ class _Reader:
         self.position = 0
 
     def take(self, count: int) -> memoryview:
-        """Return the next bytes."""
+        """Return the next ``count`` bytes."""
         if count > len(self._data) - self.position:
             raise WeightsFileError("the file is truncated")
         taken = self._data[self.position : self.position + count]
@@ -78,7 +79,7 @@ class _Reader:
         return taken
 
     def number(self, form: str) -> int:
-        """Return the next number, of a form of :mod:`struct`."""
+        """Return the next number; ``form`` is its format for :mod:`struct`."""
         (value,) = struct.unpack(form, self.take(struct.calcsize(form)))
         return int(value)
 
@@ -91,7 +92,7 @@ class _Reader:
             raise WeightsFileError("the file is damaged: a name is not valid text") from error
 
     def weight(self) -> tuple[str, np.ndarray]:
-        """Return the next weight and its name."""
+        """Return the name of the next weight, and the weight."""
         name = self.string()
         rank = self.number("B")
         if rank > _MAX_DIMENSIONS:

@@ -1,8 +1,8 @@
-"""Silero's speech detector (VAD) as an ONNX graph that takes a whole recording, from the weights of its ONNX file.
+"""Silero's speech detector (VAD) as an ONNX graph that takes a whole recording, with the weights of Silero's ONNX file.
 
-Silero's network takes one frame at a time and returns its state, so that a client calls it for each of 31 frames a
-second. Here, frames go through the convolutions in blocks, so that long recordings need little memory, and their
-results through one LSTM: the same arithmetic in one call.
+Silero's network takes one frame at a time and returns its state, so a client would call it for each of the 31 frames in a
+second. Here, one call does the same arithmetic: frames go through the convolutions in blocks, so that long recordings need
+little memory, and the results of all frames go through one LSTM.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 FRAMES, PROBABILITIES = "frames", "probabilities"
-# In samples, at 16 kHz: each frame begins with the last samples of the previous one.
+# In samples, at 16 kHz: the step between frames, and how many samples at the end of a frame begin the next one.
 FRAME_STEP, CONTEXT = 512, 64
 FRAME_LENGTH = CONTEXT + FRAME_STEP
 
-# Understood by all ONNX Runtimes from 1.14 on.
+# All ONNX Runtimes from 1.14 on support these.
 _OPSET, _IR_VERSION = 17, 8
-_WIDTH = 128  # of the LSTM
-_WINDOW_STEP, _REFLECTED = 128, 64  # of the Fourier transform, which is a convolution
+_WIDTH = 128  # the number of the LSTM's units
+_WINDOW_STEP, _REFLECTED = 128, 64  # step and padding of the Fourier transform, which is a convolution
 _ENCODER_STRIDES = (1, 2, 2, 1)
 _FRAMES_PER_BLOCK = 32
 
 
 def read_weights_of_network(content: bytes) -> dict[str, np.ndarray]:
-    """Return the weights of a network in an ONNX file by name; the network is not run."""
+    """Return the weights in an ONNX file, by name; the network is not run."""
     graph = onnx.load_from_string(content).graph
     return {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
 
@@ -37,20 +37,20 @@ def read_weights_of_network(content: bytes) -> dict[str, np.ndarray]:
 def silero_vad(weights: Mapping[str, np.ndarray]) -> onnx.ModelProto:
     """Return the network.
 
-    From ``frames``, float32 of shape (batch, count, 576), each 512 samples at 16 kHz and the 64 before them, to ``probabilities``,
-    float32 of shape (batch, count).
+    The input is ``frames``, float32 of shape (batch, count, 576): each frame consists of 512 samples at 16 kHz and the 64 samples before
+    them. The output is ``probabilities``, float32 of shape (batch, count).
 
     Args:
-        weights: the weights by the names of Silero's file for 16 kHz. Each must be used, and have the expected shape.
+        weights: the weights by the names of Silero's file for 16 kHz. There must be no others, and each must have the expected shape.
 
     Raises:
-        ValueError: there are unused weights, or some are missing.
+        ValueError: a weight is missing, or is not part of the network.
     """
     graph = _Graph(weights)
     batch_and_count = graph.node("Slice", graph.node("Shape", FRAMES), graph.integers(0), graph.integers(2))
     total = graph.node("ReduceProd", batch_and_count, axes=[0])
     size = graph.integers(_FRAMES_PER_BLOCK)
-    # Whole blocks: the remainder has the divisor's sign.
+    # Pad to whole blocks: as Mod's result has the divisor's sign, it is the number of missing frames.
     missing = graph.node("Mod", graph.node("Neg", total), size)
     data = graph.node("Reshape", FRAMES, graph.integers(-1, FRAME_LENGTH))
     data = graph.node("Pad", data, graph.node("Concat", graph.integers(0, 0), missing, graph.integers(0), axis=0))
@@ -58,7 +58,7 @@ def silero_vad(weights: Mapping[str, np.ndarray]) -> onnx.ModelProto:
     data = graph.node("Scan", blocks, body=_convolutions(graph), num_scan_inputs=1)
     data = graph.node("Slice", graph.node("Reshape", data, graph.integers(-1, _WIDTH)), graph.integers(0), total)
     extents = graph.node("Concat", batch_and_count, graph.integers(_WIDTH), axis=0)
-    # The LSTM takes steps before samples.
+    # The LSTM's dimensions are steps, then samples.
     data = graph.node("Transpose", graph.node("Reshape", data, extents), perm=[1, 0, 2])
     data = graph.node("LSTM", data, *graph.lstm_weights("model.decoder.rnn"), hidden_size=_WIDTH)
     data = graph.node("Relu", graph.node("Squeeze", data, graph.integers(1)))
@@ -76,7 +76,7 @@ def _convolutions(outer: _Graph) -> onnx.GraphProto:
     data = graph.node("Pad", "block", graph.integers(0, 0, 0, 0, 0, _REFLECTED), mode="reflect")
     waves = graph.weight("model.stft.forward_basis_buffer")
     data = graph.node("Conv", data, waves, strides=[_WINDOW_STEP])
-    # Cosines, then sines: the length of both is the amplitude.
+    # The first half are cosine coefficients, the second half sines; an amplitude is the length of the vector of both.
     data = graph.node("Mul", data, data)
     bins = graph.shape("model.stft.forward_basis_buffer")[0] // 2
     cosines, sines = graph.outputs("Split", [data, graph.integers(bins, bins)], 2, axis=1)
@@ -113,7 +113,7 @@ class _Graph:
         return output
 
     def take(self, name: str) -> np.ndarray:
-        """Return a weight, which counts as used."""
+        """Return a weight, and mark it as used."""
         if name not in self.weights:
             raise ValueError(f"these are not the weights of Silero's VAD: there is no {name}")
         self.used.add(name)
@@ -124,11 +124,11 @@ class _Graph:
         return self.take(name).shape
 
     def weight(self, name: str) -> str:
-        """Make a weight a constant of the graph, unchanged."""
+        """Add a weight to the graph as a constant, unchanged."""
         return self.constant(name, self.take(name))
 
     def lstm_weights(self, name: str) -> tuple[str, str, str]:
-        """Make the weights of an LSTM constants: PyTorch's gates in ONNX's order."""
+        """Add the weights of an LSTM as constants, with PyTorch's gates reordered for ONNX."""
 
         def ordered(part: str) -> np.ndarray:
             enter, forget, cell, leave = np.split(self.take(f"{name}.{part}"), 4)
@@ -142,16 +142,16 @@ class _Graph:
         )
 
     def integers(self, *values: int) -> str:
-        """Make a list of whole numbers a constant of the graph."""
+        """Add a list of integers to the graph as a constant."""
         return self.constant(f"integers_{len(self.initializers)}", np.array(values, np.int64))
 
     def constant(self, name: str, values: np.ndarray) -> str:
-        """Make an array a constant of the graph."""
+        """Add an array to the graph as a constant."""
         self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
         return name
 
     def model(self) -> onnx.ModelProto:
-        """Return the model, checked; each weight must have been used."""
+        """Check and return the model; raise ValueError if a weight was not used."""
         unused = sorted(set(self.weights) - self.used)
         if unused:
             raise ValueError(f"these are not the weights of Silero's VAD: {unused[0]} is not part of it")

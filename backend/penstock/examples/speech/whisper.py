@@ -1,7 +1,7 @@
-"""Whisper as one ONNX graph, from the weights of CTranslate2's model: features in, the most probable tokens out.
+"""Whisper as an ONNX graph that returns the most probable tokens, with the weights of a CTranslate2 model.
 
-The graph is the encoder, and a loop around the decoder, which takes one token at a time and keeps the keys and values of those before.
-Weights stay in half precision in the file; ONNX Runtime makes single precision of them once, when it loads it.
+The graph consists of the encoder and a loop around the decoder, which takes one token at a time and stores the keys and values of earlier
+tokens. In the file, weights have half precision; ONNX Runtime converts them to single precision once, when it loads the file.
 
 References:
     Radford et al. (2022), Robust Speech Recognition via Large-Scale Weak Supervision.
@@ -18,13 +18,13 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 FEATURES, TOKENS, SCORES = "features", "tokens", "scores"
-BANDS, FRAMES = 80, 3000  # of the mel spectrogram: 30 seconds
-MAX_TOKENS = 224  # of a text: half of what the decoder has positions for
+BANDS, FRAMES = 80, 3000  # the mel spectrogram of 30 seconds
+MAX_TOKENS = 224  # of a text: half the number of the decoder's positions
 
-# The ONNX opset that introduces `Gelu`. Understood by all ONNX Runtimes from 1.17 on.
+# This opset introduces `Gelu`. All ONNX Runtimes from 1.17 on support these.
 _OPSET, _IR_VERSION = 20, 9
 _EPSILON = 1e-5  # of layer normalization in PyTorch
-# The settings in CTranslate2's file that the graph below implements: activation 3 is GELU.
+# The values of settings in CTranslate2's file that the graph below requires: activation 3 is GELU.
 _EXPECTED = {"decoder/activation": 3, "decoder/pre_norm": 1, "decoder/scale_embeddings": 0, "decoder/alibi": 0}
 # Settings that are not needed to run the network.
 _UNUSED = {"decoder/alignment_heads", "decoder/alignment_layer", "decoder/start_from_zero_embedding"}
@@ -38,7 +38,7 @@ class Decoding(NamedTuple):
 
     Attributes:
         start: begins each text.
-        no_timestamps: follows it, and asks for text alone.
+        no_timestamps: follows ``start``, and requests a text without timestamps.
         end: ends each text.
         suppressed: the tokens that are never produced.
         suppressed_first: the tokens that are not produced first in a text.
@@ -54,16 +54,16 @@ class Decoding(NamedTuple):
 def whisper(weights: Mapping[str, np.ndarray], decoding: Decoding) -> onnx.ModelProto:
     """Return the network.
 
-    From ``features``, float32 of shape (batch, 80, 3000), to ``tokens``, int64 of shape (batch, steps), each row filled up with the
-    token of the end, and ``scores``, float32 of shape (batch, 1): the geometric mean of the tokens' probabilities, the end's included,
-    among the tokens that are not suppressed.
+    The input is ``features``, float32 of shape (batch, 80, 3000). The outputs are ``tokens``, int64 of shape (batch, steps),
+    each row padded with the end token, and ``scores``, float32 of shape (batch, 1): the geometric mean of the tokens'
+    probabilities, including the end token's. Probabilities are relative to the tokens that are not suppressed.
 
     Args:
-        weights: the weights by CTranslate2's names. Each must be used, and have the expected shape.
+        weights: the weights by CTranslate2's names. There must be no others, and each must have the expected shape.
         decoding: the tokens that control the decoder.
 
     Raises:
-        ValueError: there are unused weights, or some are missing.
+        ValueError: a weight is missing, or is not part of the network.
     """
     store = _Store(weights)
     for name, expected in _EXPECTED.items():
@@ -71,11 +71,11 @@ def whisper(weights: Mapping[str, np.ndarray], decoding: Decoding) -> onnx.Model
             raise ValueError(f"these are not the weights of Whisper: {name} is {store.number(name)}, not {expected}")
     graph = _Graph(store, store.nodes)
     steps, logarithms = _decode(graph, _encode(graph), decoding)
-    # A loop's outputs have the steps as first dimension. The first step is not part of the text.
+    # In a loop's outputs, the first dimension is the steps. The first step is not part of the text.
     first, last, axis = store.integers(1), store.integers(_END), store.integers(0)
     steps, logarithms = (graph.node("Slice", own, first, last, axis) for own in (steps, logarithms))
     graph.node("Transpose", steps, output=TOKENS, perm=[1, 0])
-    # Positive logarithms mark the steps after the end.
+    # Positive values instead of logarithms mark the steps after the end.
     is_text = graph.node("LessOrEqual", logarithms, store.constant(np.float32(0)))
     count = graph.node("ReduceSum", graph.node("Cast", is_text, to=TensorProto.FLOAT), axis, keepdims=0)
     total = graph.node("ReduceSum", graph.node("Min", logarithms, store.constant(np.float32(0))), axis, keepdims=0)
@@ -85,7 +85,7 @@ def whisper(weights: Mapping[str, np.ndarray], decoding: Decoding) -> onnx.Model
 
 
 def _encode(graph: _Graph) -> str:
-    """Append the encoder and return its result, of shape (batch, frames / 2, width)."""
+    """Append the encoder; return the name of its result, of shape (batch, frames / 2, width)."""
     store, data = graph.store, FEATURES
     for name, stride in (("encoder/conv1", 1), ("encoder/conv2", 2)):
         kernel = store.weight(f"{name}/weight"), store.weight(f"{name}/bias")
@@ -105,12 +105,12 @@ def _decode(graph: _Graph, encoded: str, decoding: Decoding) -> tuple[str, str]:
     """Append the decoder's loop.
 
     Returns:
-        Each step's tokens, and the logarithms of their probabilities, 1 after the end; both of shape (steps, batch).
+        The names of two values of shape (steps, batch): the tokens, and the logarithms of their probabilities, 1 after the end of a text.
     """
     store = graph.store
     heads, width = store.number("decoder/num_heads"), store.shape("decoder/embeddings/weight")[1]
     states = {layer: (f"{layer}/keys", f"{layer}/values") for layer in store.layers("decoder")}
-    # Computed once, outside the loop, since it is the same in each step.
+    # Computed once, outside the loop, since they are the same in each step.
     encoded_heads = {layer: graph.heads(encoded, f"{layer}/attention/linear_1", 2, heads) for layer in states}
     body = _Graph(store, [], "step_")
     logits, grown = _step(body, states, encoded_heads)
@@ -146,11 +146,11 @@ def _step(
 
     Args:
         body: the loop's body, with the inputs ``token`` and ``step``.
-        states: each layer's states: the keys and values of earlier steps.
-        encoded_heads: each layer's keys and values of the encoder's output.
+        states: the names of each layer's states, the keys and values of earlier steps.
+        encoded_heads: the names of each layer's keys and values of the encoder's output.
 
     Returns:
-        The logits of the next token, and the states with this step's keys and values.
+        The names of the next token's logits, and of the states including this step's keys and values.
     """
     store = body.store
     heads = store.number("decoder/num_heads")
@@ -178,13 +178,13 @@ def _choose(body: _Graph, logits: str, decoding: Decoding) -> tuple[str, str, st
     """Append the choice of each sample's next token.
 
     Returns:
-        The tokens, their logarithms, which texts have ended, and whether there are others.
+        The names of the tokens, of the logarithms of their probabilities, of which texts have ended, and of whether any text has not.
     """
     store = body.store
     barred = np.zeros((2, store.shape("decoder/embeddings/weight")[0]), np.float32)
     barred[:, list(decoding.suppressed)] = -np.inf
     barred[1, list(decoding.suppressed_first)] = -np.inf
-    # Step 0 sees the start, and its successor is known; step 1 finds the first token of the text.
+    # Step 0 sees the start token, whose successor is fixed; step 1 chooses the first token of the text.
     is_start, is_first = (body.node("Equal", "step", store.constant(np.array(number))) for number in (0, 1))
     which = body.node("Cast", is_first, to=TensorProto.INT64)
     logits = body.node("Add", logits, body.node("Gather", store.constant(barred), which))
@@ -208,7 +208,7 @@ def _choose(body: _Graph, logits: str, decoding: Decoding) -> tuple[str, str, st
 
 @dataclass
 class _Store:
-    """The network's weights and constants, which the decoder's loop sees as well, and the nodes around the loop."""
+    """The network's weights and constants, which the decoder's loop can use, too, and the nodes outside the loop."""
 
     weights: Mapping[str, np.ndarray]
     nodes: list[onnx.NodeProto] = field(default_factory=list)
@@ -216,14 +216,14 @@ class _Store:
     used: set[str] = field(default_factory=set)
 
     def take(self, name: str) -> np.ndarray:
-        """Return a weight, which counts as used."""
+        """Return a weight, and mark it as used."""
         if name not in self.weights:
             raise ValueError(f"these are not the weights of Whisper: there is no {name}")
         self.used.add(name)
         return self.weights[name]
 
     def number(self, name: str) -> int:
-        """Return a weight that is one whole number."""
+        """Return the value of a weight that is a single integer."""
         value = self.take(name)
         if value.shape or value.dtype.kind not in "iu":
             raise ValueError(f"these are not the weights of Whisper: {name} is not a whole number")
@@ -239,7 +239,7 @@ class _Store:
         return [f"{part}/layer_{number}" for number in range(len(names))]
 
     def weight(self, name: str, transposed: bool = False) -> str:
-        """Make a weight a constant, of half precision in the file and of single precision in the graph."""
+        """Add a weight as a constant, stored in half precision, and return its name in single precision."""
         values = self.take(name)
         if values.dtype != np.float16:
             raise ValueError(f"these are not the weights of Whisper: {name} is of {values.dtype}")
@@ -251,17 +251,17 @@ class _Store:
         return f"{name}/single"
 
     def constant(self, value: np.ndarray | np.generic) -> str:
-        """Make an array a constant of the graph."""
+        """Add an array to the graph as a constant."""
         name = f"constant_{len(self.initializers)}"
         self.initializers[name] = numpy_helper.from_array(np.asarray(value), name)
         return name
 
     def integers(self, *values: int) -> str:
-        """Make a list of whole numbers a constant of the graph."""
+        """Add a list of integers to the graph as a constant."""
         return self.constant(np.array(values, np.int64))
 
     def model(self) -> onnx.ModelProto:
-        """Return the model, checked; each weight must have been used."""
+        """Check and return the model; raise ValueError if a weight was not used."""
         unused = sorted(set(self.weights) - self.used - _UNUSED)
         if unused:
             raise ValueError(f"these are not the weights of Whisper: {unused[0]} is not part of it")
@@ -281,7 +281,7 @@ class _Store:
 
 @dataclass
 class _Graph:
-    """Nodes that are appended one by one, of the network or of its loop; values are named by numbers."""
+    """A graph, the network's or the loop's, that grows node by node; values are named by numbers."""
 
     store: _Store
     nodes: list[onnx.NodeProto]
@@ -310,7 +310,7 @@ class _Graph:
         return self.node("LayerNormalization", data, scale, shift, epsilon=_EPSILON)
 
     def feed_forward(self, data: str, name: str) -> str:
-        """Append the two linear layers that end a block."""
+        """Append the two linear layers at the end of a block."""
         hidden = self.node("Gelu", self.linear(self.normalize(data, name), f"{name}/linear_0"))
         return self.node("Add", data, self.linear(hidden, f"{name}/linear_1"))
 
