@@ -1,4 +1,4 @@
-"""The command ``penstock``: each module of this folder is one of its commands, imported on demand."""
+"""The command ``penstock``: each public module of this folder is a subcommand, imported on demand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line of this process."""
+    """Run the command in this process's command line."""
     try:
         import click
         import rich  # noqa: F401  (the commands print with it)

@@ -1,4 +1,4 @@
-"""Type stubs of dynamic mode, whose functions and readers are made from the operators' declarations, too."""
+"""Type stubs of dynamic mode, whose functions and readers are generated from the operators' declarations."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _CALL_PARAMETERS = {
 }
 
 
-# Names for annotations of pipelines' functions here, where `bool` is a type of tensors.
+# Names for the annotations of pipelines' functions in these stubs, where `bool` is the type of a tensor.
 _WORDS = {"DataNode": "_Tensor | _Batch", "DALIDataType": "_DTypeLike", "bool": "_bool"}
 
 
 def dynamic_stub_files() -> dict[Path, str]:
-    """Return the text of every stub, by its path below the folder of the package."""
+    """Return the text of each stub, by its path relative to the folder of the package."""
     dynamic = importlib.import_module("penstock.dynamic")
     modules: dict[tuple[str, ...], list[str]] = defaultdict(list, {(): []})
     for function in dynamic.ops.all_functions():
@@ -86,13 +86,13 @@ def _module_text(path: tuple[str, ...], modules: list[tuple[str, ...]], entries:
 
 
 def _module_of(path: tuple[str, ...]) -> ModuleType | None:
-    """Return the module of that name that is written by hand, if there is one."""
+    """Return the module at this path if it is written by hand, otherwise None."""
     module = importlib.import_module(".".join(("penstock.dynamic", *path)))
     return module if getattr(module, "__file__", None) else None
 
 
 def _function_text(schema: Schema, signature: inspect.Signature) -> str:
-    """Return the function on batches, without inputs for a batch, and on tensors."""
+    """Return the overloads of a function: for batches, for calls without inputs that return a batch, and for tensors."""
     name = schema.fn_path.rpartition(".")[2]
     inputs = [parameter for parameter in signature.parameters.values() if parameter.kind is parameter.POSITIONAL_ONLY]
     keywords = _keywords(schema, signature)
@@ -134,7 +134,7 @@ def _inputs(inputs: list[inspect.Parameter], schema: Schema, kind: str) -> list[
 
 
 def _keywords(schema: Schema, signature: inspect.Signature) -> list[str]:
-    # Editors do not offer deprecated names.
+    # Without deprecated names, so that editors do not offer them.
     usual = usual_signature(schema).parameters
     keywords = [parameter for parameter in signature.parameters.values() if parameter.kind is parameter.KEYWORD_ONLY]
     shown = [parameter for parameter in keywords if parameter.name in _CALL_PARAMETERS or parameter.name in usual]
@@ -145,7 +145,7 @@ def _keywords(schema: Schema, signature: inspect.Signature) -> list[str]:
 
 
 def _keyword(schema: Schema, name: str, default: str) -> str:
-    """Return an argument of an operator, typed as in pipelines' functions."""
+    """Return the parameter of an operator's argument, annotated as in the functions for pipelines."""
     argument = next(candidate for candidate in shown_arguments(schema) if candidate.name == name)
     kind = annotation(usual_signature(schema).parameters[name].annotation, argument)
     for word, own_word in _WORDS.items():

@@ -46,7 +46,7 @@ _OPTIONS = (
 
 
 def front_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options to a command, which gets the argument ``front``: None for a server without one.
+    """Add the options to a command. The command gets the argument ``front``: the proxy's settings, or None for no proxy.
 
     Raises:
         ServerError: the options contradict each other, or the network would reach Triton itself.

@@ -13,7 +13,7 @@ from penstock.errors import did_you_mean
 
 
 class LazyGroup(click.Group):
-    """Makes each public module of :mod:`penstock.cli` a command of the same name: its variable ``command``."""
+    """Makes the variable ``command`` of each public module of :mod:`penstock.cli` a command with the module's name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands."""
@@ -24,7 +24,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the requested command; for an unknown one, fails and suggests the nearest."""
+        """Return the requested command; for an unknown one, fail and suggest the most similar command."""
         if args[0] not in self.list_commands(ctx):
             ctx.fail(f"No such command '{args[0]}'.{did_you_mean(args[0], self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)

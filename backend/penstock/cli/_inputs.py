@@ -17,11 +17,11 @@ from penstock.tensors import TensorListCPU
 
 
 class InputError(PenstockError, ValueError):
-    """The files don't fit the pipeline's inputs."""
+    """Raised if files do not fit the pipeline's inputs."""
 
 
 def read_inputs(pipeline: Pipeline, input_paths: Sequence[str]) -> dict[str, TensorListCPU]:
-    """Return one batch for each input of a pipeline; empty if the pipeline has none. See :class:`InputFiles`."""
+    """Return one batch for each input of a pipeline; empty if the pipeline has no inputs. See :class:`InputFiles`."""
     return next(InputFiles(pipeline, input_paths, pipeline.max_batch_size or 1).batches(cycle=False), {})
 
 
@@ -29,12 +29,12 @@ class InputFiles:
     """Batches for a pipeline, read from files into memory.
 
     Args:
-        pipeline: not run yet.
+        pipeline: the pipeline, which must not have run yet.
         input_paths: files and folders, each as ``PATH`` or ``NAME=PATH``.
         max_samples: the largest number of samples to read.
 
     Raises:
-        InputError: a file does not exist, doesn't fit its input, or is for an input that the pipeline doesn't have.
+        InputError: a file does not exist, does not fit its input, or is for an input that the pipeline does not have.
     """
 
     def __init__(self, pipeline: Pipeline, input_paths: Sequence[str], max_samples: int) -> None:
@@ -55,15 +55,15 @@ class InputFiles:
 
     @property
     def names(self) -> list[str]:
-        """The inputs with files."""
+        """The names of the inputs that have files."""
         return list(self._samples)
 
     def samples(self) -> list[dict[str, np.ndarray]]:
-        """Return the samples by input, in order."""
+        """Return the samples in order, each as a dictionary from inputs to arrays."""
         return [{name: samples[index] for name, samples in self._samples.items()} for index in range(self.count)]
 
     def batches(self, cycle: bool) -> Iterator[dict[str, TensorListCPU]]:
-        """Yield batches by input; with ``cycle``, endless and always full."""
+        """Yield batches, each by input; with ``cycle``, repeat the samples endlessly, in full batches."""
         if not self._samples:
             return
         order: Iterator[int] = itertools.cycle(range(self.count)) if cycle else iter(range(self.count))
@@ -75,13 +75,13 @@ class InputFiles:
 
 
 def fed_by_hand(pipeline: Pipeline) -> list[str]:
-    """Return the pipeline's inputs without a callback."""
+    """Return the names of the pipeline's inputs that have no callback."""
     return [op.name for op in source_steps(pipeline) if not isinstance(op.payload, Source)]
 
 
 def _split_name(text: str, inputs: Collection[str]) -> tuple[str, Path]:
     name, equals, path = text.partition("=")
-    # A path may contain an equals sign, too.
+    # A path may itself contain an equals sign.
     if equals and not Path(text).exists():
         if name not in inputs:
             known = ", ".join(inputs) or "none"

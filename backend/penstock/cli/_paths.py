@@ -11,7 +11,7 @@ from penstock.errors import did_you_mean
 
 
 class ExistingPath(click.Path):
-    """A file or folder that exists; for others the error suggests the nearest name in the folder.
+    """A file or folder that must exist; otherwise the error suggests the most similar name in its folder.
 
     Args:
         dir_okay: whether folders are accepted.
@@ -23,7 +23,7 @@ class ExistingPath(click.Path):
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
-        """Return the path; fails if it doesn't exist."""
+        """Return the path; fail if it does not exist."""
         path = Path(value)
         if not path.exists() and path.parent.is_dir():
             near = did_you_mean(path.name, os.listdir(path.parent))

@@ -9,8 +9,8 @@ from time import perf_counter
 
 @contextmanager
 def measuring(description: str) -> Iterator[Callable[[int, float], None]]:
-    """Show a bar with samples per second; yield a function to call after each batch, with its samples and the fraction
-    done.
+    """Show a progress bar with samples per second; yield a function to call after each batch with its number of samples and the
+    fraction done.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn

@@ -25,10 +25,10 @@ table { border-collapse: collapse } th, td { text-align: left; padding: .2em 1.2
 
 
 def report(heading: str, graph: Graph, applied: Sequence[Applied], trial: Trial | None) -> str:
-    """Return the page.
+    """Return the page as HTML.
 
     Args:
-        heading: the subject of the inspection.
+        heading: the heading of the page: what was inspected.
         graph: the graph as written.
         applied: the effect of each pass.
         trial: the results of a run, if there was one.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from penstock.tensors import TensorListCPU
 
 MAX_FILES = 1024
-"""At most this many files are read into memory."""
+"""The largest number of files that are read into memory."""
 
 _NUM_WARM_UP_BATCHES = 3
 
@@ -31,10 +31,10 @@ class Measurement:
     """The measurements of a run.
 
     Attributes:
-        samples: number of samples returned.
+        samples: the number of samples that the pipeline returned.
         seconds: the seconds from the first batch to the last.
-        cpu: CPU seconds, summed over all threads.
-        waits: seconds the consumer waited for each batch.
+        cpu: the CPU time in seconds, summed over all threads.
+        waits: how many seconds the consumer waited, for each batch.
     """
 
     samples: int = 0
@@ -44,16 +44,16 @@ class Measurement:
 
     @property
     def rate(self) -> float:
-        """Return the samples per second."""
+        """Return the number of samples per second."""
         return self.samples / self.seconds if self.seconds else 0.0
 
     def wait(self, percentile: float) -> float:
-        """Return this quantile of the waits for a batch, in seconds."""
+        """Return a quantile of the waits for a batch, in seconds; ``percentile`` is from 0 to 1."""
         return sorted(self.waits)[min(int(percentile * len(self.waits)), len(self.waits) - 1)]
 
 
 def opened(file: Path, batch_size: int | None, num_threads: int | None, trace: bool = False) -> Pipeline:
-    """Return the pipeline in a file, with its settings overridden by the command's; threads default to all cores."""
+    """Return the pipeline in a file, with these settings unless they are None; by default, it has a thread for each core."""
     pipeline = load_pipeline(file)
     settings = pipeline.settings
     settings.batch_size = batch_size or settings.batch_size
@@ -65,7 +65,7 @@ def opened(file: Path, batch_size: int | None, num_threads: int | None, trace: b
 
 @contextmanager
 def bad_data(option: str) -> Iterator[None]:
-    """Report files that don't fit the pipeline as a bad value of an option."""
+    """Report files that do not fit the pipeline as an invalid value of an option."""
     try:
         yield
     except InputError as error:
@@ -73,23 +73,23 @@ def bad_data(option: str) -> Iterator[None]:
 
 
 def measure(pipeline: Pipeline, paths: Sequence[str], seconds: float, ran: Callable[[int, float], None]) -> Measurement:
-    """Run a pipeline repeatedly, after some unmeasured batches of warm-up, in which kernels are compiled.
+    """Measure a pipeline for some time, after warm-up batches, in which kernels are compiled.
 
     Args:
-        pipeline: not run yet.
-        paths: its inputs; see :class:`~penstock.cli._inputs.InputFiles`.
-        seconds: the time to measure; at least one batch runs.
+        pipeline: the pipeline, which must not have run yet.
+        paths: the files for the pipeline's inputs; see :class:`~penstock.cli._inputs.InputFiles`.
+        seconds: how long to measure; at least one batch runs.
         ran: called after each batch with its number of samples and the fraction of the time that has passed.
 
     Raises:
-        InputError: the files don't fit the pipeline.
+        InputError: the files do not fit the pipeline, or a sample lasts for several runs.
         OperatorError: an operator failed.
     """
     if multi_run_sources(pipeline):
         raise InputError("A sample of this pipeline's input lasts for several runs, which cannot be measured")
     files = InputFiles(pipeline, paths, MAX_FILES)
     batches = files.batches(cycle=True)
-    # One batch is fed before each run; at first the prefetch queue takes more.
+    # One batch is fed before each run; before the first run, feed what the prefetch queue needs in addition.
     for _ in range(max(map(pipeline.input_feed_count, files.names), default=1) - 1):
         _feed(pipeline, batches)
     for _ in range(_NUM_WARM_UP_BATCHES):
@@ -114,7 +114,7 @@ def _feed(pipeline: Pipeline, batches: Iterator[Mapping[str, TensorListCPU]]) ->
 
 
 def _run(pipeline: Pipeline, batches: Iterator[Mapping[str, TensorListCPU]]) -> int:
-    """Run on the next batch and return its number of samples; start the next epoch at the end of one."""
+    """Run the next batch and return its number of samples; at the end of an epoch, start the next one."""
     _feed(pipeline, batches)
     try:
         return len(pipeline.run()[0])

@@ -22,7 +22,7 @@ _SETTINGS = {
     "memory_wait_seconds": "N|none",
     "isolate_decoders": "auto|all|none",
 }
-"""The settings of all models that are options here, with their metavars."""
+"""The settings of all models for which there is an option, with the option's metavar."""
 
 
 _GRANTS = {
@@ -31,16 +31,16 @@ _GRANTS = {
     "allow_model": ("allowed_models", "NAME"),
     "allow_host": ("allowed_hosts", "HOST"),
 }
-"""The options that each grant one item of a setting, with the setting and their metavars."""
+"""The options that each add one item to a setting that is a list, with the setting and the option's metavar."""
 
 _SWITCHES = [item.name for item in declared() if item.metadata["scope"] is Scope.SERVER]
-"""The settings whose options take no value."""
+"""The settings whose options are flags, without a value."""
 
 
 def setting_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options for settings, which are passed on as text."""
+    """Add the options for settings to a command, which gets their values as text."""
     grants = {setting: (option, metavar) for option, (setting, metavar) in _GRANTS.items()}
-    for item in reversed(list(declared())):  # what is added last is shown first
+    for item in reversed(list(declared())):  # reversed, as the help shows the option that was added last first
         if item.name in _SWITCHES:
             function = click.option(f"--{item.name.replace('_', '-')}", is_flag=True, help=item.metadata["doc"])(
                 function
@@ -84,7 +84,7 @@ def _check_grants(context: click.Context, option: click.Parameter, values: tuple
 
 
 def settings_from_options(options: dict[str, Any]) -> dict[str, str]:
-    """Take the options that are settings from all options, and return them as text."""
+    """Remove the options that are settings from ``options``, and return the settings as text."""
     settings = {name: text for name in _SETTINGS if (text := options.pop(name)) is not None}
     settings |= {setting: ",".join(values) for name, (setting, _) in _GRANTS.items() if (values := options.pop(name))}
     return settings | {name: "true" for name in _SWITCHES if options.pop(name)}

@@ -16,7 +16,7 @@ _MAX_LINE_CHARACTERS = 120
 
 
 def handwritten_code(namespace: ModuleType) -> tuple[list[str], list[str]]:
-    """Return the hand-written part of the module: its functions and classes without bodies, and the imports they need."""
+    """Return the hand-written part of a module: the imports that it needs, and its functions and classes without bodies."""
     tree = parse(inspect.getsource(namespace))
     definitions = [
         _BodyStripper().visit(node)
@@ -34,13 +34,13 @@ def handwritten_code(namespace: ModuleType) -> tuple[list[str], list[str]]:
                 alias.asname = alias.name if alias.name in public else None if alias.asname in renamed else alias.asname
             if node.names:
                 imports.append(ast.unparse(node))
-            # A stub exports only names imported as themselves.
+            # A stub exports an imported name only if it is imported under that same name, so renamed ones are assigned.
             imports += [f"{name} = {original}" for name, original in renamed.items()]
     return imports, [ast.unparse(definition) for definition in definitions]
 
 
 class _BodyStripper(ast.NodeTransformer):
-    """Keeps each function's docstring, and drops the rest of its body."""
+    """Reduces the body of each function to its docstring."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         has_doc = ast.get_docstring(node) is not None
@@ -53,7 +53,7 @@ class _BodyStripper(ast.NodeTransformer):
 
 
 def annotation(text: str, argument: Argument | None) -> str:
-    """Return an annotation of a signature, in the names that stubs import; ``argument`` is the one that it belongs to."""
+    """Return an annotation with the names that stubs import; ``argument`` is the operator's argument that it annotates."""
     text = re.sub(r"\bSequence\b", "_Sequence", text)
     text = re.sub(r"\b(dict\[.*\]|tfrecord\.\w+)", "Any", text)
     if argument is None:
@@ -64,7 +64,7 @@ def annotation(text: str, argument: Argument | None) -> str:
 
 
 def definition(name: str, parameters: Sequence[str], result: str, document: str) -> str:
-    """Return a function without a body."""
+    """Return the definition of a function without a body."""
     line = f"def {name}({', '.join(parameters)}) -> {result}:"
     if len(line) > _MAX_LINE_CHARACTERS:
         inner = "".join(f"    {parameter},\n" for parameter in parameters)
@@ -73,7 +73,7 @@ def definition(name: str, parameters: Sequence[str], result: str, document: str)
 
 
 def quoted(document: str) -> str:
-    """Return a docstring."""
+    """Return a text as a docstring, with quotes."""
     lines = "\n".join(line.rstrip() for line in document.splitlines())
     prefix = "r" if "\\" in lines else ""
     return f'{prefix}"""{lines}\n"""' if "\n" in lines else f'{prefix}"""{lines}"""'

@@ -27,11 +27,11 @@ class Trial:
     """The results of a run.
 
     Attributes:
-        outputs: the outputs of each operator as written, by name.
-        seconds: taken by each operator, by name.
-        failures: errors by sample.
-        counts: for each fused operator, by name: how many samples it computed in one step, and how many step by step,
-            by reason.
+        outputs: the outputs of each operator of the graph as written, by the operator's name.
+        seconds: the seconds that each operator took, by name.
+        failures: the error of each failed sample, by the sample's index.
+        counts: for each fused operator, by name: how many samples it computed at once, and how many step by step, by
+            reason.
     """
 
     outputs: dict[str, list[TensorList]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Trial:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
 
     def how_computed(self, name: str) -> str:
-        """Return a description of how the fused operator with that name ran."""
+        """Return a sentence on how the fused operator with this name ran."""
         in_turn = {reason: count for reason, count in self.counts[name].items() if reason != AT_ONCE}
         if not in_turn:
             return "all samples at once"
@@ -52,7 +52,7 @@ class Trial:
 
 
 class _Watch:
-    """Observes a run operator by operator."""
+    """Observes a run: calls ``ran`` after each operator."""
 
     def __init__(self, ran: Callable[[str, float], None]) -> None:
         self._ran = ran
@@ -70,14 +70,14 @@ def try_out(
     """Run a pipeline on files, or on the data that it reads itself.
 
     Args:
-        load: makes the pipeline; called for each run.
-        paths: see :class:`~penstock.cli._inputs.InputFiles`.
-        each_step: run once more without the passes, to get every operator's outputs.
+        load: makes the pipeline; called once for each run.
+        paths: the files for the inputs; see :class:`~penstock.cli._inputs.InputFiles`.
+        each_step: whether to run once more without the passes, to get the outputs of every operator.
         ran: called with the name of each operator that has run.
 
     Raises:
         InputError: see :class:`~penstock.cli._inputs.InputFiles`.
-        OperatorError: the pipeline can't run, or rejects the batch as a whole.
+        OperatorError: the pipeline cannot run, or the batch fails as a whole.
     """
     trial = Trial()
     _with(load, lambda pipeline: _run_improved(pipeline, paths, trial, ran))
@@ -116,7 +116,7 @@ def _run_each_step(pipeline: Pipeline, paths: Sequence[str], trial: Trial, ran: 
 
     result = _run(pipeline, paths, note)
     if paths and not _has_callbacks(pipeline):
-        # A second run, after kernels were compiled: these are the times to report.
+        # A second run gives the times to report, as kernels are compiled during the first.
         result = _run(pipeline, paths, note)
     trial.failures = result.failures
     batches = iter(result.outputs)
@@ -141,7 +141,7 @@ def _has_callbacks(pipeline: Pipeline) -> bool:
 
 
 def _run_with_callbacks(pipeline: Pipeline, batches: Mapping[str, TensorListCPU]) -> Result:
-    """Return one batch with some inputs from callbacks, which are not called for more than that."""
+    """Return the result of one batch, some of whose inputs come from callbacks; the callbacks are called for one batch only."""
     settings = pipeline.settings
     settings.exec_pipelined = settings.exec_async = False
     for name, batch in batches.items():

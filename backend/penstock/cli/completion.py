@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-# Click's own convention for the variable by which a completion script asks the program.
+# The variable by which the completion script requests completions from the program; Click prescribes its name.
 _VARIABLE = "_PENSTOCK_COMPLETE"
 
 

@@ -49,6 +49,6 @@ def add(names: tuple[str, ...], repository: Path, replace: bool) -> None:
     """Download the weights of examples and write their model folders."""
     from penstock.examples import load_example
 
-    # All names first: nothing is downloaded if one is wrong.
+    # Load all examples first: if a name is wrong, nothing is downloaded.
     for example in [load_example(name) for name in names]:
         example.add(repository, replace=replace, report=click.echo)

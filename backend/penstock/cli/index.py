@@ -8,7 +8,7 @@ import click
 
 from penstock.cli._paths import ExistingPath
 
-# The index writers by file extension.
+# The name of the index writer for each file extension.
 _FORMATS = {".tar": "webdataset", ".rec": "mxnet", ".tfrecord": "tfrecord", ".tfrecords": "tfrecord"}
 
 

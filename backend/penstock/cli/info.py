@@ -9,7 +9,7 @@ import click
 
 @click.command()
 def command() -> None:
-    """Show versions, GPUs, and where models would be served from."""
+    """Show versions, GPUs, and the installation of Triton that would serve models."""
     import numpy as np
 
     from penstock import __version__

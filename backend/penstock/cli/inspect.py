@@ -90,7 +90,7 @@ def command(path: Path, names: str | None, page: Path | None, paths: tuple[str, 
     except PenstockError as error:
         if paths:
             raise
-        # No run was requested, and the pipeline's data may not be on this machine.
+        # The user did not request a run with --input, and the data that the pipeline reads may not be on this machine.
         console.print(f"not run: {error}\n", soft_wrap=True, markup=False)
     _print(console, graph, applied, trial)
     if page is not None:

@@ -82,7 +82,7 @@ def _show_missing() -> None:
 
 
 def absent_operators() -> Iterator[tuple[str, str]]:
-    """List DALI's operators that are missing: the name of the schema, and the reason."""
+    """Yield DALI's operators that are missing: the name of the schema, and the reason."""
     from penstock.schema.registry import all_schemas
 
     here = {schema.name: schema for schema in all_schemas()}
@@ -94,7 +94,7 @@ def absent_operators() -> Iterator[tuple[str, str]]:
 
 
 def absent_arguments() -> Iterator[tuple[str, list[str]]]:
-    """List DALI's operators that lack some of its arguments or devices: each name, and what is missing."""
+    """Yield the operators that lack arguments or devices that they have in DALI: the name, and what is missing."""
     from penstock.schema.registry import all_schemas
 
     here = {schema.name: schema for schema in all_schemas()}

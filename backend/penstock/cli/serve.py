@@ -134,21 +134,21 @@ def command(
         try:
             with progress:
                 server.start()
-            # A server continues even if there is no space for its output.
+            # The server continues even if the output cannot be written, such as to a full disk.
             with contextlib.suppress(OSError):
                 _print_address_and_models(server)
             server.wait()
         except KeyboardInterrupt:
             _console.print("stopping: requests in flight are answered, new ones are refused ...", soft_wrap=True)
         finally:
-            # A second signal does not cut off requests, except Ctrl-C.
+            # While requests are being answered, a second signal is ignored, except Ctrl-C.
             for number in _STOPPING:
                 signal.signal(number, signal.SIG_IGN)
             server.stop()
 
 
 class _Progress:
-    """Shows the steps of starting a server: in one changing line on a terminal, otherwise in a line each."""
+    """Shows the steps of starting a server: on a terminal in one changing line, otherwise in one line for each step."""
 
     def __init__(self) -> None:
         self._status = _console.status("starting ...") if _console.is_terminal else None
@@ -186,7 +186,7 @@ def _print_address_and_models(server: LocalServer) -> None:
 
 
 def _addresses(server: LocalServer) -> tuple[str, str, str]:
-    """Return where clients find HTTP, gRPC and metrics: at the front, if there is one."""
+    """Return the addresses of HTTP, gRPC and metrics for clients: the proxy's, if there is one."""
     front = server.front
     if front is None:
         return f"http://{server.http_url}", server.grpc_url, server.metrics_url
@@ -216,18 +216,18 @@ def _report(line: str) -> None:
 def _stopped_by_signals() -> Iterator[None]:
     """Make the signals that end a program stop the server as Ctrl-C does; restore their handlers afterwards.
 
-    If they stayed ignored, all programs that this one starts would ignore them: processes of a later server's models
-    could not be ended.
+    If these signals remained ignored, all programs that this process starts later would ignore them, too: processes of a
+    later server's models could not be ended.
     """
     before = {number: signal.getsignal(number) for number in _STOPPING}
     for number, action in before.items():
-        if action is not signal.SIG_IGN:  # as under nohup
+        if action is not signal.SIG_IGN:  # ignored, such as under nohup: leave it so
             signal.signal(number, _interrupt)
     try:
         yield
     finally:
         for number, action in before.items():
-            # None: the handler was not set from Python.
+            # None: the handler was not set from Python and cannot be restored, so set the default.
             signal.signal(number, signal.SIG_DFL if action is None else action)
 
 

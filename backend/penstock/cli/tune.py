@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (("instances", 9), ("threads", 7), ("delay us", 8), ("answers/s", 9), ("p50 ms", 8), ("p99 ms", 8))
 MAX_REQUESTS = 256
-"""At most this many files are sent, over and over."""
+"""The largest number of files that are sent, repeatedly."""
 
 
 @click.command()
@@ -114,7 +114,7 @@ def _progress_reporter(console: Console) -> Callable[[str], None]:
 def _requests(
     server: LocalServer, model: Path, name: str, paths: tuple[str, ...], console: Console
 ) -> list[InferRequest]:
-    """Return a request for each file of the data that the model answers."""
+    """Return a request for each file that the model answers without an error."""
     from penstock.cli._inputs import InputFiles
     from penstock.cli._running import bad_data, opened
     from penstock.serving.export import model_file
@@ -138,7 +138,7 @@ def _requests(
 
 
 def _datatype(config_type: str) -> str:
-    """Return the name of a type in requests, by its name in configurations."""
+    """Return the name that a type has in requests; ``config_type`` is its name in configurations."""
     plain = config_type.removeprefix("TYPE_")
     return "BYTES" if plain == "STRING" else plain
 
