@@ -1,12 +1,12 @@
 """Runs DALI's programs unchanged: ``import nvidia.dali...`` imports Penstock.
 
-Either ``python -m penstock.compat script.py args...``, or, before anything of DALI is imported:
+Run ``python -m penstock.compat script.py args...``, or call this before anything of DALI is imported:
 
 >>> import penstock.compat
 >>> penstock.compat.install()
 >>> from nvidia.dali import fn, pipeline_def, types
 
-Programs see Penstock's modules, so objects of both spellings are the same. DALI's compiled parts (C++ plugins) have no
+Programs get Penstock's modules, so an object is the same under both names. DALI's compiled parts (C++ plugins) have no
 counterpart.
 """
 

@@ -17,7 +17,7 @@ _USAGE = "usage: python -m penstock.compat [--device cpu] (script.py | -m module
 
 
 def main() -> None:
-    """Run the program named on the command line, in this process, as its main module."""
+    """Run the program that the command line names, as the main module of this process."""
     arguments = sys.argv[1:]
     if arguments[:2] == ["--device", "cpu"]:
         os.environ[DEVICE_VARIABLE] = "cpu"
@@ -25,8 +25,8 @@ def main() -> None:
     if not arguments or arguments[0] in ("-h", "--help") or (arguments[0] == "-m" and len(arguments) < 2):
         sys.exit(_USAGE)
     install()
-    # Lets processes started by the program find Penstock instead of DALI, too; `multiprocessing` passes on only its own
-    # path.
+    # Processes that the program starts should find Penstock instead of DALI, too; `multiprocessing` passes `sys.path` only to processes
+    # that it starts itself.
     stand_ins = str(Path(__file__).parent / "path")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (stand_ins, os.environ.get("PYTHONPATH"))))
     sys.path.insert(0, stand_ins)

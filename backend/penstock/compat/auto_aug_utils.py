@@ -30,5 +30,5 @@ def pretty_select(
     auto_aug_name: str,
     ref_suite_name: str,
 ) -> object:
-    """Apply the selected augmentation to each sample."""
+    """Apply the augmentation that ``aug_ids`` selects to each sample."""
     return select(augmentations, aug_ids, **op_kwargs)

@@ -84,14 +84,14 @@ __all__ = [
 
 
 class Stream(dynamic.Stream):
-    """A new CUDA stream of a GPU, by default of the current one."""
+    """A new CUDA stream of a GPU, by default of the current GPU."""
 
     def __init__(self, device_id: int | None = None) -> None:
         super().__init__(device_id=device_id)
 
 
 def LoadDefaultPlugins() -> None:
-    """Do nothing: all operators are loaded, and there are no plugins by default."""
+    """Do nothing: all operators are loaded already, and there are no default plugins."""
 
 
 def RegisteredCPUOps() -> list[str]:
@@ -120,33 +120,33 @@ def IsDriverInitialized() -> bool:
 
 
 def GetCudaVersion() -> int:
-    """Return the version of the CUDA runtime, 12020 for 12.2; 0 if there is none."""
+    """Return the version of the CUDA runtime, such as 12020 for 12.2; 0 if there is none."""
     return int(cuda.require_cupy("this").cuda.runtime.runtimeGetVersion()) if cuda.device_count() else 0
 
 
 def GetNvjpegVersion() -> int:
-    """-1: nvJPEG is only used through nvImageCodec."""
+    """Return -1: nvJPEG is only used through nvImageCodec."""
     return -1
 
 
 def GetNvimgcodecVersion() -> int:
-    """Return the version of nvImageCodec that is used, 900 for 0.9.0; -1 if it is not installed."""
+    """Return the version of nvImageCodec, such as 900 for 0.9.0; -1 if it is not installed."""
     found = library()
     return -1 if found is None else codec_version(found)
 
 
 def GetNppVersion() -> int:
-    """-1: NPP is not used."""
+    """Return -1: NPP is not used."""
     return -1
 
 
 def GetCufftVersion() -> int:
-    """-1: cuFFT is not used."""
+    """Return -1: cuFFT is not used."""
     return -1
 
 
 def GetOpenCVVersion() -> str:
-    """Return the version of OpenCV; empty if it is not installed."""
+    """Return the version of OpenCV; an empty string if it is not installed."""
     try:
         return metadata.version("opencv-python-headless")
     except metadata.PackageNotFoundError:
@@ -157,7 +157,7 @@ def CheckDLPackCapsule(obj: object) -> tuple[bool, bool]:
     """Return whether an object is a DLPack capsule, and whether its memory is on a GPU.
 
     Raises:
-        RuntimeError: the capsule holds something else, or was consumed.
+        RuntimeError: the capsule does not contain a DLPack tensor, or was consumed already.
     """
     if type(obj).__name__ != "PyCapsule":
         return False, False
@@ -166,7 +166,7 @@ def CheckDLPackCapsule(obj: object) -> tuple[bool, bool]:
     pointer_of.restype = ctypes.c_void_p
     if not is_valid(obj, b"dltensor"):
         raise RuntimeError("Invalid DLPack tensor capsule. Notice that a dl tensor can be consumed only once")
-    # DLManagedTensor begins with the address of the data, then the kind of device.
+    # The structure DLManagedTensor begins with the address of the data, followed by the kind of device.
     (kind,) = struct.unpack("i", ctypes.string_at(pointer_of(obj, b"dltensor") + ctypes.sizeof(ctypes.c_void_p), 4))
     return True, kind == DLDeviceType.kDLCUDA
 
@@ -177,28 +177,28 @@ def GetCUDACurrentDevice() -> int:
 
 
 def SetCUDACurrentDevice(device_id: int) -> None:
-    """Make a GPU the current one of this thread."""
+    """Make a GPU the current one on this thread."""
     cuda.require_cupy("this").cuda.runtime.setDevice(device_id)
 
 
 def CUDAStreamSynchronize(stream: int) -> None:
-    """Wait for what was queued on the stream at an address."""
+    """Wait for the work that was queued on a stream, which is passed as its address."""
     cuda.require_cupy("this").cuda.runtime.streamSynchronize(stream)
 
 
 def GetCxx11AbiFlag() -> int:
-    """1: the ABI of C++ that Linux distributions use today."""
+    """Return 1, for the C++ ABI that current Linux distributions use."""
     return 1
 
 
 def check_cuda_runtime() -> None:
-    """Do nothing: what needs a GPU checks for it."""
+    """Do nothing: code that needs a GPU checks for it."""
 
 
 def deprecation_warning(what: str) -> None:
-    """Warn the user's caller."""
+    """Issue a deprecation warning at the line that calls this function."""
     warnings.warn(what, Warning, stacklevel=2)
 
 
-# Importing DALI initializes its backend; Penstock needs no initialization.
+# In DALI, importing the backend initializes it; Penstock needs no initialization.
 initialized = cuda_checked = True

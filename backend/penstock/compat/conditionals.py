@@ -9,5 +9,5 @@ from penstock.pipeline import do_not_convert
 
 __all__ = ["do_not_convert", "is_autograph_artifact"]
 
-# DALI's programs access one through the other.
+# Programs written for DALI access one module through the other.
 _autograph = sys.modules[__name__]

@@ -22,7 +22,7 @@ from penstock import (
 )
 
 __version__ = "2.4.0"
-# The DALI release that the package follows, and the CUDA version of its wheel.
+# The commit of the DALI release that the package follows, and the CUDA version of its wheel.
 __git_sha__ = "3c14d036e5b911b192b8835f8008358c9b78b22a"
 __cuda_version__ = 12986
 __path__: list[str] = []

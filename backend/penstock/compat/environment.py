@@ -36,11 +36,11 @@ _WITHOUT_EFFECT = {
     "DALI_USE_PINNED_MEM_POOL": _MEMORY,
     "DALI_USE_VMM": _MEMORY,
 }
-"""The reason for each variable. DALI_AFFINITY_MASK has an effect, and is not listed."""
+"""Why each variable has no effect. DALI_AFFINITY_MASK has an effect, so it is not listed."""
 
 
 def warn_of_variables(environment: Mapping[str, str] = os.environ) -> None:
-    """Warn of the variables that are set and have no effect."""
+    """Warn of variables that are set but have no effect."""
     found = [f"{name} ({why})" for name, why in _WITHOUT_EFFECT.items() if environment.get(name)]
     if found:
         warnings.warn(f"Environment variables without effect in Penstock: {'; '.join(found)}", stacklevel=3)

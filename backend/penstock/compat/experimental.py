@@ -9,7 +9,7 @@ from penstock.schema.op_schema import OpSchema
 __all__ = ["dynamic"]
 __path__: list[str] = []
 
-# Attributes that programs read when they list all operators' classes and functions.
+# Attributes that programs read when they list the classes and functions of all operators.
 for _made in dynamic.ops.all_operators():
     _schema = schema_of(_made)
     _op_schema = OpSchema(_schema)
@@ -32,9 +32,9 @@ for _function in dynamic.ops.all_functions():
 
 
 def _purge_operator_cache(context: dynamic.EvalContext) -> None:
-    """Drop the operators that were made for a context."""
+    """Drop the operators that are cached in a context."""
     context.engine.forget()
 
 
-# Assigned by name, as mypy knows no such attribute.
+# Assigned through `vars`, as mypy does not know the attribute.
 vars(dynamic)["EvalContext"]._purge_operator_cache = _purge_operator_cache

@@ -13,9 +13,9 @@ from penstock.compat.environment import warn_of_variables
 from penstock.errors import import_as
 
 _ROOT = "nvidia.dali"
-# DALI's experimental members are beside the others in Penstock.
+# In Penstock, the members of DALI's experimental package lie beside the others.
 _EXPERIMENTAL = f"{_ROOT}.experimental"
-# Modules at another path here; all others have the same path below `penstock`.
+# Modules whose path in Penstock differs; all others have the same path below `penstock`.
 _REDIRECTS = {
     _ROOT: "penstock.compat.dali",
     f"{_ROOT}.auto_aug.core.decorator": "penstock.auto_aug.core._augmentation",
@@ -45,7 +45,7 @@ _REDIRECTS = {
 
 
 def counterpart(name: str) -> str:
-    """Return the counterpart of module ``name``, in or below ``nvidia.dali``."""
+    """Return the name of the module in Penstock that corresponds to ``name``, which is ``nvidia.dali`` or a module below it."""
     parent, _, last = name.rpartition(".")
     if name in _REDIRECTS:
         return _REDIRECTS[name]
@@ -55,15 +55,15 @@ def counterpart(name: str) -> str:
 
 
 class _Loader(importlib.abc.Loader):
-    """Replaces the module by its counterpart."""
+    """Replaces a module of DALI by its counterpart in Penstock."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system reads the module from here afterwards, so the counterpart's attributes stay as they were.
+        # The import system reads the module from `sys.modules` afterwards, and sets no attributes of the counterpart.
         sys.modules[module.__name__] = self._module
-        # Its imported submodules are found under DALI's names, too.
+        # Submodules of the counterpart that are imported already are registered under DALI's names, too.
         prefix = self._module.__name__ + "."
         for name in [name for name in sys.modules if name.startswith(prefix)]:
             spelled = f"{module.__name__}.{name.removeprefix(prefix)}"
@@ -86,7 +86,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 class _NamespaceFinder(importlib.abc.MetaPathFinder):
-    """Finds ``nvidia`` if nothing with that name is installed."""
+    """Finds the package ``nvidia`` if no package with that name is installed."""
 
     def find_spec(self, fullname: str, path: object = None, target: ModuleType | None = None) -> ModuleSpec | None:
         return ModuleSpec(fullname, None, is_package=True) if fullname == "nvidia" else None

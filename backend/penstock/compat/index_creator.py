@@ -11,7 +11,7 @@ from penstock.operators.readers.indexing import write_index
 
 
 class IndexCreator:
-    """Writes the index of a file.
+    """Writes the index of a data file.
 
     >>> with IndexCreator("train.tar", "train.idx") as creator:  # doctest: +SKIP
     ...     creator.create_index()
@@ -49,7 +49,7 @@ class IndexCreator:
 
     @classmethod
     def main(cls) -> None:
-        """Run the program: a file and its index, by default beside it."""
+        """Run as a program; its arguments are a file and the index to write, by default beside the file."""
         parser = argparse.ArgumentParser(description=f"Writes an index for `fn.readers.{cls.reader}`.")
         parser.add_argument("file")
         parser.add_argument("index", nargs="?")

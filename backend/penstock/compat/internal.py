@@ -11,10 +11,10 @@ __all__ = ["get_submodule"]
 
 
 def get_submodule(root: ModuleType | str, path: str | Sequence[str]) -> ModuleType:
-    """Return the module below ``root``, a module or its name; missing modules in between are created.
+    """Return the module at ``path`` below ``root``, which is a module or its name; create modules that are missing.
 
     Raises:
-        RuntimeError: something else has one of their names.
+        RuntimeError: an attribute that is not a module has the name of a module in the path.
     """
     module = sys.modules[root] if isinstance(root, str) else root
     for part in (path.split(".") if isinstance(path, str) else path) if path else ():

@@ -1,5 +1,5 @@
-"""The settings of DALI's memory pools. numpy and CuPy allocate here, so growth and shrinking can be set but change
-nothing.
+"""The settings of DALI's memory pools. Memory is allocated by numpy and CuPy here, so growth factors and shrink thresholds can be set, but
+have no effect.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def _checked_growth(factor: float) -> float:
 
 
 def SetHostBufferGrowthFactor(factor: float) -> None:
-    """The growth factor of host buffers."""
+    """Set the growth factor of host buffers."""
     _settings.host_growth = _checked_growth(factor)
 
 
 def SetDeviceBufferGrowthFactor(factor: float) -> None:
-    """The growth factor of GPU buffers."""
+    """Set the growth factor of GPU buffers."""
     _settings.device_growth = _checked_growth(factor)
 
 
@@ -56,42 +56,42 @@ def SetBufferGrowthFactor(factor: float) -> None:
 
 
 def SetHostBufferShrinkThreshold(threshold: float) -> None:
-    """The fraction of its size below which a host buffer shrinks."""
+    """Set the used fraction of a host buffer below which the buffer shrinks."""
     if not 0 <= threshold <= 1:
         raise ValueError(f"Shrink threshold must be between 0 (never shrink) and 1 (always shrink), got {threshold:g}.")
     _settings.host_shrink = float(threshold)
 
 
 def GetHostBufferGrowthFactor() -> float:
-    """See :func:`SetHostBufferGrowthFactor`."""
+    """Return the growth factor of host buffers."""
     return _settings.host_growth
 
 
 def GetDeviceBufferGrowthFactor() -> float:
-    """See :func:`SetDeviceBufferGrowthFactor`."""
+    """Return the growth factor of GPU buffers."""
     return _settings.device_growth
 
 
 def GetHostBufferShrinkThreshold() -> float:
-    """See :func:`SetHostBufferShrinkThreshold`."""
+    """Return the shrink threshold of host buffers."""
     return _settings.host_shrink
 
 
 def PreallocateDeviceMemory(bytes: int, device_id: int) -> None:
-    """Make a GPU's memory pool hold at least ``bytes`` free bytes."""
+    """Grow the memory pool of a GPU, so that it has a free block of ``bytes`` bytes."""
     cupy = require_cupy("preallocated memory")
     with cupy.cuda.Device(device_id):
-        # The memory is freed immediately, but stays in the pool.
+        # The block is freed immediately, but stays in the pool.
         cupy.get_default_memory_pool().malloc(bytes)
 
 
 def PreallocatePinnedMemory(bytes: int) -> None:
-    """Make the pool of pinned memory hold at least ``bytes`` free bytes."""
+    """Grow the pool of pinned memory, so that it has a free block of ``bytes`` bytes."""
     require_cupy("pinned memory").get_default_pinned_memory_pool().malloc(bytes)
 
 
 def ReleaseUnusedMemory() -> None:
-    """Release the free memory of the GPUs' pools."""
+    """Release the free memory of the current GPU's pool and of the pool of pinned memory."""
     try:
         cupy = require_cupy()
     except RuntimeError:
@@ -102,5 +102,5 @@ def ReleaseUnusedMemory() -> None:
 
 
 def RestrictPinnedMemUsage() -> bool:
-    """Return whether pinned memory is used sparingly; nothing asks for that here."""
+    """Return False: pinned memory is not restricted, and no setting restricts it."""
     return False

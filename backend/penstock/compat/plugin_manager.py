@@ -17,6 +17,6 @@ def load_library(library_path: str, global_symbols: bool = False) -> NoReturn:
 
 
 def load_directory(plugin_dir_path: str, global_symbols: bool = False) -> None:
-    """Raise RuntimeError if a folder in this one has a plugin; without any, there is nothing to load."""
+    """Raise RuntimeError if a subfolder contains a plugin; otherwise do nothing."""
     for library in sorted(Path(plugin_dir_path).glob("*/libdali_*.so")):
         load_library(str(library), global_symbols)

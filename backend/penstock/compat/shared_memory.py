@@ -1,4 +1,4 @@
-"""``nvidia.dali.backend.SharedMem``: memory that processes share by a file's number."""
+"""``nvidia.dali.backend.SharedMem``: memory that processes share through a file descriptor."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _CLOSED = -1
 
 
 class SharedMem:
-    """Memory of an anonymous file.
+    """The memory of an anonymous file.
 
     Args:
-        handle: the file's number, which this object then owns; negative: a new file.
+        handle: the descriptor of the file, which this object owns from then on; negative: a new file.
         size: the size in bytes.
     """
 
@@ -48,7 +48,7 @@ class SharedMem:
         return memoryview(self._memory)
 
     def resize(self, size: int, trunc: bool) -> None:
-        """Map the file at another size; ``trunc``: and change the file's. Views of the memory must be released first."""
+        """Map the file with another size; ``trunc``: also resize the file. Views of the memory must be released first."""
         if trunc:
             os.truncate(self._file, size)
         if self._memory is not None:
@@ -56,13 +56,13 @@ class SharedMem:
         self._memory, self._size = mmap.mmap(self._file, size), size
 
     def close_handle(self) -> None:
-        """Close the file, and keep the memory."""
+        """Close the file; the memory remains mapped."""
         if self._file != _CLOSED:
             os.close(self._file)
             self._file = _CLOSED
 
     def close(self) -> None:
-        """Close file and memory."""
+        """Close the file and release the memory."""
         self.close_handle()
         if self._memory is not None:
             self._memory.close()

@@ -1,6 +1,6 @@
 """The module ``nvidia.dali.sysconfig``: flags for compiling DALI's plugins in C++.
 
-Build scripts that ask for them run, but Penstock has no interface in C++: its folders hold none of DALI's headers or
+Build scripts that request these flags run, but Penstock has no C++ interface: its folders contain none of DALI's headers or
 libraries, and plugins cannot be loaded (:mod:`penstock.compat.plugin_manager`). Operators are classes in Python, see
 :func:`penstock.schema.register_operator`.
 """
@@ -28,15 +28,15 @@ def get_lib_dir() -> str:
 
 
 def get_include_flags() -> list[str]:
-    """Return the compiler's flag for :func:`get_include_dir`."""
+    """Return the compiler flags for :func:`get_include_dir`."""
     return [f"-I{get_include_dir()}"]
 
 
 def get_compile_flags() -> list[str]:
-    """Return the compiler's flags."""
+    """Return the flags for the compiler."""
     return [*get_include_flags(), f"-D_GLIBCXX_USE_CXX11_ABI={GetCxx11AbiFlag()}"]
 
 
 def get_link_flags() -> list[str]:
-    """Return the linker's flags."""
+    """Return the flags for the linker."""
     return [f"-L{get_lib_dir()}", "-ldali"]

@@ -1,4 +1,4 @@
-"""Messages between processes: the location of a batch, and the calls to make."""
+"""Messages between processes: where a batch lies in shared memory, and which calls to make."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from penstock.data_types import SampleInfo
 
 
 class ShmMessageDesc:
-    """A message: which worker wrote which data at which position.
+    """A message that says where in shared memory a worker has written data.
 
     Args:
-        worker_id: -2**31 to 2**31 - 1, as `shm_chunk_id`.
-        shm_chunk_id: the number of the shared-memory chunk.
-        shm_capacity: the memory's size; not negative, as the others.
-        offset: the offset in the memory, in bytes.
-        num_bytes: how many.
+        worker_id: the number of the worker, from -2**31 to 2**31 - 1.
+        shm_chunk_id: the number of the shared-memory chunk, in the same range.
+        shm_capacity: the size of the chunk, in bytes; like the following numbers, it must not be negative.
+        offset: the position of the data in the chunk, in bytes.
+        num_bytes: the size of the data, in bytes.
     """
 
     FORMAT = struct.Struct("<iiQQQ")
@@ -31,11 +31,11 @@ class ShmMessageDesc:
         self.num_bytes = num_bytes
 
     def get_values(self) -> tuple[int, ...]:
-        """Return all fields, in their order."""
+        """Return the values of all fields, in order."""
         return self.worker_id, self.shm_chunk_id, self.shm_capacity, self.offset, self.num_bytes
 
     def packed(self) -> bytes:
-        """Return its bytes in a queue; raise RuntimeError for numbers that do not fit."""
+        """Return the message as bytes for a queue; raise RuntimeError if a number is out of range."""
         try:
             return self.FORMAT.pack(*self.get_values())
         except struct.error as error:
@@ -46,7 +46,7 @@ class ShmMessageDesc:
 
 
 class SampleRange(NamedTuple):
-    """Consecutive samples of one batch: the first and the one after the last, the batch's number, and the epoch's."""
+    """A range of samples of one batch, end exclusive, with the number of the batch and of the epoch."""
 
     sample_start: int
     sample_end: int
@@ -63,7 +63,7 @@ class TaskArgs:
 
     @classmethod
     def make_sample(cls, sample_range: SampleRange) -> TaskArgs:
-        """Call for the samples of a range."""
+        """Return one call for each sample of a range."""
         first, end, iteration, epoch = sample_range
         return cls([(SampleInfo(index, index - first, iteration, epoch),) for index in range(first, end)], False)
 

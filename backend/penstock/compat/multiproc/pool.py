@@ -24,7 +24,7 @@ class _Group(Protocol):
 
 @dataclass
 class _Context:
-    """A callback's scheduled batches."""
+    """The scheduled batches of a callback."""
 
     dedicated_worker_id: int | None
     is_batch: bool
@@ -39,7 +39,7 @@ class _Context:
 
 @dataclass(eq=False)
 class _Part:
-    """A worker's part of a batch, received in order."""
+    """A worker's part of a batch; its data and error are None until it is received."""
 
     worker: int
     slot: int
@@ -49,10 +49,10 @@ class _Part:
 
 @dataclass
 class _Callbacks:
-    """Makes the function that calls the callbacks, in a worker.
+    """Makes, in a worker, the function that calls the callbacks.
 
     Args:
-        sources: each with its cycle; pickled for workers that are spawned.
+        sources: pairs of a source and its ``cycle``; pickled for workers that are spawned.
     """
 
     sources: list[tuple[object, object]] | bytes
@@ -70,7 +70,7 @@ class _Callbacks:
 class WorkerPool:
     """Worker processes that call several callbacks.
 
-    Iterables have an order, so each has a separate worker, if there are enough of them.
+    The items of an iterable come in order, so each iterable has its own worker if there are enough workers.
     """
 
     def __init__(self, groups: Sequence[_Group], num_workers: int, start_method: str) -> None:
@@ -102,18 +102,18 @@ class WorkerPool:
         """Start workers for these groups' callbacks.
 
         Args:
-            groups: the callback groups that have a `source_desc` (see `get_callback_from_source`), each with whether it
-                is called for whole batches.
-            keep_alive_queue_size: without effect, as results stay as long as they are used.
+            groups: the callback groups. Each has a `source_desc` (see `get_callback_from_source`), and `batch`, which says whether the
+                callback is called for whole batches.
+            keep_alive_queue_size: without effect, as results remain as long as they are used.
             start_method: `fork` or `spawn`.
-            num_workers: how many processes; fewer if all sources are iterables.
+            num_workers: the number of processes; fewer are started if all sources are iterables and there are fewer sources.
             py_callback_pickler: without effect.
         """
         return cls(groups, num_workers, start_method)
 
     @property
     def pool(self) -> WorkerPool:
-        """The processes; DALI has a separate object for them."""
+        """The worker processes: this object. DALI has a separate object for them."""
         return self
 
     @property
@@ -125,7 +125,7 @@ class WorkerPool:
         return [worker.process.pid for worker in self._workers]
 
     def schedule_batch(self, context_i: int, work_batch: TaskArgs) -> None:
-        """Make the workers call a callback for one batch."""
+        """Make the workers call the callback ``context_i`` for one batch."""
         context = self.contexts[context_i]
         calls = [(context_i, *arguments) for arguments in work_batch.calls]
         shares: dict[int, Sequence[tuple[object, ...]]]
@@ -148,7 +148,7 @@ class WorkerPool:
         context.scheduled.append(parts)
 
     def receive_batch(self, context_i: int) -> list[object]:
-        """Return the samples of the oldest scheduled batch of a callback; raise the callback's error."""
+        """Return the samples of the oldest scheduled batch of callback ``context_i``; raise the callback's error, if any."""
         context = self.contexts[context_i]
         samples: list[Any] = []
         for part in context.scheduled.popleft():
@@ -156,7 +156,7 @@ class WorkerPool:
         return list(samples[0]) if context.is_batch else samples
 
     def _received(self, part: _Part) -> list[Any]:
-        """Return a part's data; workers answer in the order of their tasks."""
+        """Return the data of a part; as workers answer in the order of their tasks, receive earlier parts first."""
         awaited = self._awaited[part.worker]
         while part.data is None and part.error is None:
             oldest = awaited.popleft()
@@ -170,7 +170,7 @@ class WorkerPool:
         return part.data
 
     def reset(self) -> None:
-        """Drop all batches that are scheduled."""
+        """Drop all scheduled batches."""
         for context in self.contexts:
             for part in itertools.chain.from_iterable(context.scheduled):
                 if part in self._awaited[part.worker]:

@@ -13,7 +13,7 @@ class BufShmChunk:
     """Shared memory for a batch.
 
     Args:
-        shm_chunk_id: its name, for those who exchange it.
+        shm_chunk_id: the name of the chunk, for the processes that exchange it.
         memory: the memory to use.
     """
 
@@ -23,12 +23,12 @@ class BufShmChunk:
 
     @classmethod
     def allocate(cls, shm_chunk_id: object, initial_chunk_size: int) -> BufShmChunk:
-        """Allocate new memory, of this many bytes at first."""
+        """Allocate new memory with an initial size in bytes."""
         return cls(shm_chunk_id, SharedMemory(initial_chunk_size))
 
     @property
     def capacity(self) -> int:
-        """Its size in bytes."""
+        """The size of the memory in bytes."""
         return self.memory.size
 
     def close(self) -> None:
@@ -37,7 +37,7 @@ class BufShmChunk:
 
 
 class SharedBatchWriter:
-    """Writes a batch, a list of arrays or of lists of them, to shared memory, which grows as needed."""
+    """Writes a batch to shared memory, which grows as needed; the batch is a list of arrays or of lists of arrays."""
 
     def __init__(self, shm_chunk: BufShmChunk, batch: Sequence[object]) -> None:
         arrays = Arrays()
@@ -47,7 +47,7 @@ class SharedBatchWriter:
 
 @dataclass(frozen=True)
 class SharedBatchMeta:
-    """The location of a batch's arrays in shared memory."""
+    """Where the arrays of a batch lie in shared memory."""
 
     locations: list[object]
 

@@ -12,7 +12,7 @@ from penstock.runtime.shared_arrays import SharedMemory, mapped
 
 
 class SharedMem:
-    """A queue's memory, identified by its `handle`, a file descriptor."""
+    """The memory of a queue; `handle` is its file descriptor."""
 
     def __init__(self, handle: int, data: np.ndarray) -> None:
         self.handle = handle
@@ -22,14 +22,14 @@ class SharedMem:
 class ShmQueue:
     """A queue of messages between processes, in shared memory.
 
-    A forked process inherits the memory; a spawned one receives the object, but has to open the memory by its handle.
+    A forked process inherits the memory; a spawned one receives the object, and must open the memory with :meth:`open_shm`.
 
     Args:
-        mp: the context of the processes.
-        capacity: the most messages in it.
+        mp: the multiprocessing context of the processes.
+        capacity: the largest number of messages in the queue.
     """
 
-    # The header before the messages: whether the queue is closed, where it begins, and how many messages it has.
+    # The number of integers in the header before the messages: whether the queue is closed, where it begins, how many messages it has.
     _HEADER = 3
 
     def __init__(self, mp: BaseContext, capacity: int) -> None:
@@ -60,7 +60,7 @@ class ShmQueue:
         return self.shm.data[begin : begin + size]
 
     def put(self, msgs: Sequence[ShmMessageDesc]) -> bool | None:
-        """Add messages; None if the queue is closed. Raises RuntimeError if it is full."""
+        """Add messages; return None if the queue is closed. Raise RuntimeError if the queue is full."""
         packed = [message.packed() for message in msgs]
         with self._changed:
             header = self._header()
@@ -76,7 +76,7 @@ class ShmQueue:
         return True
 
     def get(self, num_samples: int | None = 1) -> list[ShmMessageDesc] | None:
-        """Take messages out, waiting for the first: at most `num_samples`, or all; None if the queue is closed."""
+        """Wait for a message, and take out up to `num_samples` messages (None: all); return None if the queue is closed."""
         with self._changed:
             header = self._header()
             self._changed.wait_for(lambda: bool(header[0] or header[2]))
@@ -92,7 +92,7 @@ class ShmQueue:
         return found
 
     def close(self) -> None:
-        """Close the queue, for all processes."""
+        """Close the queue for all processes."""
         with self._changed:
             self._header()[0] = 1
             self._changed.notify_all()

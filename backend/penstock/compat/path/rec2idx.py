@@ -1,10 +1,10 @@
-"""Stands in for DALI's script of this name: indices of RecordIO files."""
+"""Replaces DALI's script of this name, which writes indices of RecordIO files."""
 
 from penstock.compat import index_creator
 
 
 class IndexCreator(index_creator.IndexCreator):
-    """Writes the index of a file."""
+    """Writes the index of a RecordIO file."""
 
     reader = "mxnet"
 

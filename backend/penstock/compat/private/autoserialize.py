@@ -11,10 +11,10 @@ from penstock.pipeline.definition import is_autoserialize
 
 
 def invoke_autoserialize(head_module: ModuleType, filename: str) -> None:
-    """Save the pipeline that is marked by `@autoserialize` in a module, or in one that it imports, in DALI's format.
+    """Save the pipeline that is marked with `@autoserialize`, in a module or one that it imports, in DALI's wire format.
 
     Raises:
-        RuntimeError: none is marked, or several are.
+        RuntimeError: no pipeline is marked, or several are.
     """
     found = list(_marked(head_module, set()))
     if len(found) != 1:
@@ -25,7 +25,7 @@ def invoke_autoserialize(head_module: ModuleType, filename: str) -> None:
 
 
 def _marked(module: ModuleType, visited: set[str]) -> Iterator[Callable[..., Any]]:
-    """Yield the marked functions of a module and of the modules that it imports."""
+    """Yield the marked functions in a module and in the modules that it imports."""
     visited.add(module.__name__)
     for value in list(vars(module).values()):
         if inspect.ismodule(value):

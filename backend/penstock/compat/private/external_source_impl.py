@@ -23,14 +23,14 @@ _UNSUPPORTED = "Unsupported callback return type. Got: `{}`."
 
 
 def accepted_arg_count(callable: Callable[..., object]) -> int:
-    """Return how many arguments a source's callback takes: 0 or 1."""
+    """Return the number of arguments that a source's callback takes: 0 or 1."""
     return accepted_positional(callable)
 
 
 def get_callback_from_source(
     source: object, cycle: str | bool | None, batch_info: bool = False
 ) -> tuple[Callable[..., object], Source]:
-    """Return a function that returns a source's data, and the source's description."""
+    """Return a function that returns the data of a source, and an object that describes the source."""
     described = Source(source, cycle, batch_info=batch_info)
     return described.call, described
 
@@ -51,7 +51,7 @@ def assert_cpu_batch_data_type(batch: object, error_str: str = _UNSUPPORTED) -> 
 
 
 def sample_to_numpy(sample: object, error_str: str = _UNSUPPORTED) -> np.ndarray:
-    """Return a sample as a numpy array; raise TypeError unless it is one in the host's memory."""
+    """Return a sample as a numpy array; raise TypeError unless it is an array in the host's memory."""
     assert_cpu_sample_data_type(sample, error_str)
     return host_view(sample)
 
@@ -65,7 +65,7 @@ def batch_to_numpy(
 
     Raises:
         TypeError: the data is not a batch in the host's memory.
-        ValueError: its samples have different shapes.
+        ValueError: the samples differ in shape.
     """
     assert_cpu_batch_data_type(batch, error_str)
     if isinstance(batch, TensorListCPU):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 
 def check_device(device: str) -> str:
-    """Return a device: results are the same on both. Tensors are computed on the device that holds them.
+    """Return a device if it is valid. It has no other effect: results are the same on both devices, and tensors are
+    processed on the device that holds them.
 
     Raises:
         ValueError: the device is neither `cpu` nor `gpu`.

@@ -1,7 +1,7 @@
-"""Transforms by the names and arguments of ``nvidia.dali.experimental.torchvision``.
+"""Transforms with the names and arguments of ``nvidia.dali.experimental.torchvision``.
 
-They are the transforms of `penstock.plugin.torchvision`, whose values are torchvision's. DALI's differ from those by up
-to one in resizing.
+They are the transforms of `penstock.plugin.torchvision`, whose results equal torchvision's. In resizing, DALI's results differ from these
+by up to one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = [
 
 
 class CenterCrop(v2.CenterCrop):
-    """The middle."""
+    """Crops the centre."""
 
     def __init__(self, size: Size, device: str = "cpu") -> None:
         super().__init__(size)
@@ -59,7 +59,7 @@ class CenterCrop(v2.CenterCrop):
 
 
 class ColorJitter(v2.ColorJitter):
-    """Random brightness, contrast, saturation and hue."""
+    """Changes brightness, contrast, saturation and hue at random."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class ColorJitter(v2.ColorJitter):
 
 
 class Compose(v2.Compose):
-    """One transform after another. The number of threads, and of images at a time, makes no difference."""
+    """Applies one transform after another. The settings for threads and for the number of images have no effect."""
 
     def __init__(
         self, op_list: Sequence[Function], batch_size: int = 16, num_threads: int = 1, **pipeline: object
@@ -89,7 +89,7 @@ class Compose(v2.Compose):
 
 
 class GaussianBlur(v2.GaussianBlur):
-    """A Gaussian filter."""
+    """Blurs with a Gaussian filter."""
 
     def __init__(self, kernel_size: Size, sigma: Floats = (0.1, 2.0), device: str = "cpu", seed: int = -1) -> None:
         super().__init__(kernel_size, sigma)
@@ -97,7 +97,7 @@ class GaussianBlur(v2.GaussianBlur):
 
 
 class Grayscale(v2.Grayscale):
-    """Without colours."""
+    """Converts to grey values."""
 
     def __init__(self, num_output_channels: int = 1, device: str = "cpu") -> None:
         super().__init__(num_output_channels)
@@ -105,7 +105,7 @@ class Grayscale(v2.Grayscale):
 
 
 class Normalize(v2.Normalize):
-    """``(x - mean) / std``, also of images, whose values go up to 255."""
+    """Returns ``(x - mean) / std``; also for PIL images, whose values range up to 255."""
 
     def __init__(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False, device: str = "cpu") -> None:
         if inplace:
@@ -114,7 +114,7 @@ class Normalize(v2.Normalize):
         self.device = check_device(device)
 
     def check_inputs(self, flat_inputs: list[Leaf]) -> None:
-        """Accept all inputs: images are normalized, too."""
+        """Accept all inputs: PIL images can be normalized, too."""
 
     def transform(self, inpt: Leaf, params: Params) -> Leaf:
         tensor = pil_to_tensor(inpt) if kind_of(inpt) == "pixels" else inpt
@@ -122,7 +122,7 @@ class Normalize(v2.Normalize):
 
 
 class Pad(v2.Pad):
-    """A border on each side."""
+    """Adds a border on each side."""
 
     def __init__(self, padding: Size, fill: Fills = 0, padding_mode: str = "constant", device: str = "cpu") -> None:
         super().__init__(padding, fill, padding_mode)
@@ -130,14 +130,14 @@ class Pad(v2.Pad):
 
 
 class PILToTensor(v2.PILToTensor):
-    """An image of PIL, as a tensor (C, H, W) of uint8."""
+    """Converts a PIL image to a uint8 tensor of shape (C, H, W)."""
 
     def __init__(self, device: str = "cpu") -> None:
         self.device = check_device(device)
 
 
 class RandomApply(v2.RandomApply):
-    """Applies all transforms, with a probability."""
+    """Applies a list of transforms with a probability."""
 
     def __init__(self, op_list: Sequence[Function], p: float = 0.5, device: str = "cpu") -> None:
         super().__init__(op_list, p)
@@ -145,7 +145,7 @@ class RandomApply(v2.RandomApply):
 
 
 class RandomCrop(v2.RandomCrop):
-    """A random region."""
+    """Crops a random region."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class RandomCrop(v2.RandomCrop):
 
 
 class RandomGrayscale(v2.RandomGrayscale):
-    """Without colours, with a probability."""
+    """Converts to grey values with a probability."""
 
     def __init__(self, p: float = 0.1, device: str = "cpu") -> None:
         super().__init__(p)
@@ -169,7 +169,7 @@ class RandomGrayscale(v2.RandomGrayscale):
 
 
 class RandomHorizontalFlip(v2.RandomHorizontalFlip):
-    """Mirrors left to right, with a probability."""
+    """Mirrors left to right with a probability."""
 
     def __init__(self, p: float = 0.5, device: str = "cpu") -> None:
         super().__init__(p)
@@ -177,7 +177,7 @@ class RandomHorizontalFlip(v2.RandomHorizontalFlip):
 
 
 class RandomResizedCrop(v2.RandomResizedCrop):
-    """A random region, resized."""
+    """Crops a random region, and resizes it."""
 
     def __init__(
         self,
@@ -193,7 +193,7 @@ class RandomResizedCrop(v2.RandomResizedCrop):
 
 
 class RandomVerticalFlip(v2.RandomVerticalFlip):
-    """Upside down, with a probability."""
+    """Mirrors top to bottom with a probability."""
 
     def __init__(self, p: float = 0.5, device: str = "cpu") -> None:
         super().__init__(p)
@@ -201,7 +201,7 @@ class RandomVerticalFlip(v2.RandomVerticalFlip):
 
 
 class Resize(v2.Resize):
-    """Another size."""
+    """Resizes images."""
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ class Resize(v2.Resize):
 
 
 class ToPILImage(v2.ToPILImage):
-    """A tensor, as an image of PIL."""
+    """Converts a tensor to a PIL image."""
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__()
@@ -224,7 +224,7 @@ class ToPILImage(v2.ToPILImage):
 
 
 class ToPureTensor(v2.ToPureTensor):
-    """A plain tensor, also of an image of PIL."""
+    """Converts a subclass of tensor, or a PIL image, to a plain tensor."""
 
     kinds = v2.ToPureTensor.kinds | {"pixels"}
 

@@ -33,7 +33,7 @@ __all__ = [
 
 
 def _with_device(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function with a parameter for the device."""
+    """Return the function with an additional parameter for the device."""
 
     @functools.wraps(function)
     def with_device(*args: object, device: str = "cpu", **kwargs: object) -> Any:
@@ -60,5 +60,5 @@ to_tensor = _to_tensor
 
 
 def get_image_size(inpt: object) -> list[int]:
-    """Return the width and height."""
+    """Return the width and height of an image."""
     return list(size_of(inpt))[::-1]

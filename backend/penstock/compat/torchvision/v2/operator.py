@@ -1,5 +1,5 @@
-"""The module ``nvidia.dali.experimental.torchvision.v2.operator``: base classes for user-defined transforms, for
-`Compose` and calls.
+"""The module ``nvidia.dali.experimental.torchvision.v2.operator``: base classes for user-defined transforms, to use in `Compose` or to
+call.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class DataValidateRule(ABC):
     @classmethod
     @abstractmethod
     def verify(cls, data: object) -> None:
-        """Raise an error unless the data, a node of the graph in a `Compose`, is as it should be."""
+        """Raise an error if the data is invalid; in a `Compose`, it is a node of the graph."""
 
 
 class ArgumentValidateRule(ABC):
@@ -53,16 +53,16 @@ class ArgumentValidateRule(ABC):
 
 
 class Operator(ABC):
-    """A transform that is defined by operators of a pipeline, for `Compose`.
+    """A transform for `Compose`, defined by operators of a pipeline.
 
     Args:
-        device: the device that computes it: `cpu` or `gpu`.
+        device: the device that computes the transform: `cpu` or `gpu`.
         kwargs: the keyword arguments that `arg_rules` check.
 
     Attributes:
-        arg_rules: checks of the arguments, made when the operator is.
-        input_rules: checks of the input, made when a `Compose` first runs.
-        preprocess_data: makes of the input what `_kernel` takes.
+        arg_rules: the checks of the arguments, which run when the operator is constructed.
+        input_rules: the checks of the input, which run when the pipeline of a `Compose` is defined.
+        preprocess_data: converts the input to what `_kernel` takes; None: no conversion.
     """
 
     arg_rules: ClassVar[Sequence[type[ArgumentValidateRule]]] = ()
@@ -93,21 +93,21 @@ class Operator(ABC):
         raise RuntimeError(f"Operator {self!r} is not directly callable. Use it only inside Compose pipeline.")
 
     def _invoke(self, data_input: DataNode) -> DataNode:
-        """Define the whole operator in the pipeline of a `Compose`."""
+        """Define the whole operator, with its preprocessing, in the pipeline of a `Compose`."""
         self.verify_data(data_input)
         if self.device == "gpu":
             data_input = data_input.gpu()
-        # Looked up on the class, so that a function is not bound.
+        # Looked up on the class, so that a plain function is not bound to the object.
         preprocess = type(self).preprocess_data
         return self._kernel(data_input if preprocess is None else preprocess(data_input))
 
 
 class OperatorSteps:
-    """Successive operators of a `Compose`, which run in one pipeline for each layout and number of images.
+    """Successive operators of a `Compose`; for each layout and number of images, they run in one pipeline.
 
     Args:
         operators: the operators, in their order.
-        settings: the pipelines' settings, as DALI's `Compose` takes them.
+        settings: the settings of the pipelines, with the names in DALI's `Compose`.
     """
 
     def __init__(self, operators: Sequence[Operator], **settings: object) -> None:
@@ -149,7 +149,7 @@ def _arrays(data: Leaf) -> tuple[list[np.ndarray], str]:
 
     Raises:
         TypeError: a value is neither a PIL image nor a tensor.
-        ValueError: the image is of another mode.
+        ValueError: the mode of a PIL image is not supported.
     """
     from PIL import Image
 
@@ -160,7 +160,7 @@ def _arrays(data: Leaf) -> tuple[list[np.ndarray], str]:
         return [pixels[..., None] if data.mode == _GRAY else pixels], "HWC"
     if not hasattr(data, "detach") or data.ndim < _IMAGE_NDIM:
         raise TypeError(f"Expected a PIL image, or a tensor of shape (C, H, W) or (N, C, H, W). Got: {type(data)}")
-    # `pil_to_tensor` and `permute` leave the channels of each pixel side by side.
+    # `pil_to_tensor` and `permute` leave the channels of each pixel interleaved in memory.
     array = data.detach().cpu().contiguous().numpy()
     return [array] if array.ndim == _IMAGE_NDIM else list(array), "CHW"
 
@@ -173,9 +173,9 @@ def _as_picture(pixels: np.ndarray) -> Leaf:
 
 
 def adjust_input(func: Callable[..., Value]) -> Function:
-    """Decorate a function in dynamic mode, so that it takes and returns PIL images, or PyTorch tensors.
+    """Decorate a function that uses dynamic mode, so that it takes and returns PIL images or PyTorch tensors.
 
-    The function's first argument becomes a tensor of layout HWC or CHW, or a batch of these. Its argument `device`, if
+    The first argument is converted to a dynamic-mode tensor of layout HWC or CHW, or to a batch of these. Its argument `device`, if
     it has one, selects the device.
     """
     signature = inspect.signature(func)
@@ -198,7 +198,7 @@ def adjust_input(func: Callable[..., Value]) -> Function:
 
 
 def get_input_shape_dynamic(inpt: Value) -> tuple[int, ...]:
-    """Return the shape of a tensor, or of the samples of a batch, which are equal in shape."""
+    """Return the shape of a tensor, or of the samples of a batch, which must have equal shapes."""
     if isinstance(inpt, dynamic.Tensor):
         return inpt.shape
     if isinstance(inpt, dynamic.Batch):
@@ -210,7 +210,7 @@ def get_HWC_from_layout_dynamic(inpt: Value) -> tuple[int, int, int]:
     """Return height, width and channels of images in dynamic mode.
 
     Raises:
-        ValueError: their layout does not say which extents these are.
+        ValueError: the layout is not one of HWC, FHWC, CHW and FCHW.
     """
     shape, layout = get_input_shape_dynamic(inpt), str(inpt.layout)
     if layout.endswith(("HWC", "CHW")):
@@ -222,7 +222,7 @@ def get_HWC_from_layout_dynamic(inpt: Value) -> tuple[int, int, int]:
 
 
 def get_HWC_from_layout_pipeline(data_input: DataNode) -> tuple[DataNode, DataNode, DataNode, DataNode]:
-    """Return height, width and channels of images in a pipeline, as nodes, and the images."""
+    """Return the images in a pipeline, and nodes with their height, width and channels."""
     shape = data_input.shape()
     first, second, third = shape[-3], shape[-2], shape[-1]
     is_planar = fn.cast(data_input.property("layout")[-3] == ord("C"), dtype=types.INT64)
