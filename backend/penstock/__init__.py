@@ -1,4 +1,4 @@
-"""Penstock: preprocessing pipelines for inference servers and training loops, in the language of NVIDIA DALI.
+"""Penstock: preprocessing pipelines for inference servers and training loops, with the Python API of NVIDIA DALI.
 
 >>> from penstock import fn, pipeline_def, types
 >>> @pipeline_def(batch_size=8, num_threads=2)
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# Loaded when first used, so that `import penstock` is quick.
+# Imported on first use, so that `import penstock` is quick.
 _MODULES = ("auto_aug", "dynamic", "errors", "fn", "math", "ops", "pipeline", "plugin", "tensors", "types")
 _NAMES = {
     "DataNode": "penstock.graph",

@@ -1,4 +1,4 @@
-"""``python -m penstock`` is the command ``penstock``."""
+"""Makes ``python -m penstock`` run the command ``penstock``."""
 
 from penstock.cli import main
 

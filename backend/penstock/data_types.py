@@ -37,10 +37,10 @@ __all__ = [
 
 
 class _Closed(EnumMeta):
-    """The type of enumerations that are no collections: DALI's are from C++, and know nothing but names and numbers.
+    """The type of enumerations that are no collections: like DALI's, which are defined in C++, they only map names and numbers.
 
     Attributes:
-        is_unsigned: whether their numbers are.
+        is_unsigned: whether the members' numbers are unsigned.
     """
 
     is_unsigned: bool
@@ -68,7 +68,7 @@ class _Closed(EnumMeta):
 
 
 def _refused(symbol: str) -> Callable[..., Any]:
-    """Raise TypeError: an operator's method that numbers have and type names do not."""
+    """Return a method for a Python operator that numbers have and these enumerations lack; it raises TypeError."""
 
     def refuse(self: object, *others: object) -> NoReturn:
         kinds = " and ".join(f"'{type(operand).__name__}'" for operand in (self, *others))
@@ -78,9 +78,9 @@ def _refused(symbol: str) -> Callable[..., Any]:
 
 
 class NamedEnum(IntEnum, metaclass=_Closed):
-    """An enumeration of the wire format: names of numbers, which cannot be computed with or ordered.
+    """An enumeration of the wire format: names for numbers, without arithmetic and ordering.
 
-    Its members equal their numbers. They are integers, so that arrays and compiled code take them.
+    A member equals its number, and is an int, so that arrays and compiled code accept it.
     """
 
     def __init_subclass__(cls, unsigned: bool = False) -> None:
@@ -98,7 +98,7 @@ class NamedEnum(IntEnum, metaclass=_Closed):
         return str(self)
 
     def __bool__(self) -> bool:
-        # Unlike the number, the first member is true, so that `dtype or FLOAT` keeps UINT8.
+        # Unlike the number 0, the first member is true, so that `dtype or FLOAT` is UINT8 for UINT8.
         return True
 
     def __eq__(self, other: object) -> bool:
@@ -106,7 +106,7 @@ class NamedEnum(IntEnum, metaclass=_Closed):
             return True
         if isinstance(other, (NamedEnum, float)) and type(other) is not type(self):
             return False
-        # NotImplemented, unless the value is a number.
+        # NotImplemented, unless the other value is a number.
         return int.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
@@ -122,7 +122,7 @@ class NamedEnum(IntEnum, metaclass=_Closed):
 
     @classmethod
     def _missing_(cls, value: object) -> Any:
-        """Return a nameless member for a number without a name, such as a newer version of DALI may write."""
+        """Return a nameless member for a number without a name; a newer version of DALI may write such numbers."""
         unnamed = int.__new__(cls, index(value))  # type: ignore[arg-type]
         unnamed._name_, unnamed._value_ = "???", int(unnamed)  # private: documented, for members made by hand
         return unnamed
@@ -167,11 +167,11 @@ class DALIDataType(NamedEnum):
     _TENSOR_LAYOUT_VEC = 25
     _DATA_TYPE_VEC = 26
     _INT64_VEC = 27
-    # Not in DALI: far from the numbers that it may use next.
+    # Not in DALI: the number is far from those that DALI may use next.
     BFLOAT16 = 1000
 
     def __call__(self) -> str:
-        """Return the type as the buffer protocol spells it; a call, as a tensor's ``dtype`` was once a method."""
+        """Return the type as the buffer protocol spells it. A call, because a tensor's ``dtype`` used to be a method."""
         warnings.warn("Calling '.dtype()' is deprecated, please use '.dtype' instead", Warning, stacklevel=2)
         return "=" + numpy_dtype(self).char.replace("l", "q").replace("L", "Q")
 
@@ -198,7 +198,7 @@ class DALIInterpType(NamedEnum, unsigned=True):
 
 
 class PipelineAPIType(Enum):
-    """The API that is running a pipeline."""
+    """The API through which a program runs a pipeline."""
 
     BASIC = 0
     ITERATOR = 1
@@ -238,7 +238,7 @@ INTERP_LANCZOS3 = DALIInterpType.INTERP_LANCZOS3
 INTERP_TRIANGULAR = DALIInterpType.INTERP_TRIANGULAR
 INTERP_GAUSSIAN = DALIInterpType.INTERP_GAUSSIAN
 
-# Old names of image and video layouts, which count the batch as a dimension.
+# Old names of image and video layouts; they include the batch dimension, which the layouts do not have.
 NCHW = "CHW"
 NHWC = "HWC"
 NFCHW = "FCHW"
@@ -248,7 +248,7 @@ CPU_ONLY_DEVICE_ID = -99999
 
 
 class TensorLayout(str):
-    """The names of a tensor's dimensions, one letter each; the same as the text."""
+    """The names of a tensor's dimensions, one letter each; equals a str with these letters."""
 
     def __new__(cls, layout: str) -> TensorLayout:
         if not isinstance(layout, str):
@@ -286,9 +286,9 @@ ENUM_TYPES: dict[DALIDataType, type[NamedEnum]] = {
     DATA_TYPE: DALIDataType,
     INTERP_TYPE: DALIInterpType,
 }
-"""The types whose elements are members of an enumeration."""
+"""The types whose elements are members of an enumeration, by the enumeration."""
 CODED_TYPES = (BFLOAT16, *ENUM_TYPES)
-"""The types that numpy lacks: tensors hold their elements as bits or numbers of another type."""
+"""The types that numpy lacks: tensors store their elements as the bits or numbers of another type."""
 
 _SHORT_NAMES = (
     {t: _NUMPY[t].name for t in NUMBER_TYPES}
@@ -298,8 +298,8 @@ _SHORT_NAMES = (
 
 
 def enum_type(value: object) -> DALIDataType | None:
-    """Return the type of tensors that hold ``value``, or values like those in the list ``value``; None if they are not
-    enums.
+    """Return the type of tensors that hold ``value``, or the elements if it is a list; None if they are not members of an
+    enumeration.
     """
     members = value if isinstance(value, (list, tuple)) else [value]
     for dtype, kind in ENUM_TYPES.items():
@@ -309,7 +309,7 @@ def enum_type(value: object) -> DALIDataType | None:
 
 
 def check_readable(dtype: DALIDataType) -> None:
-    """Raise TypeError for enumerations, which nothing outside a pipeline can read."""
+    """Raise TypeError for types whose elements are enumerations, which nothing outside a pipeline can read."""
     if dtype in ENUM_TYPES:
         raise TypeError(
             f"DALI enum types cannot be used with buffer protocol: this holds {dtype_name(dtype)}. In the pipeline, "
@@ -346,7 +346,7 @@ def dtype_name(dtype: DALIDataType) -> str:
 
 
 def element_size(dtype: DALIDataType) -> int:
-    """Return the bytes of one element."""
+    """Return the size of an element in bytes."""
     return numpy_dtype(dtype).itemsize
 
 
@@ -363,7 +363,7 @@ def to_dali_type(framework_type: object) -> DALIDataType:
         return framework_type
     if framework_type is bool:
         return BOOL
-    # Names of types, but not the codes that numpy also accepts ("f4").
+    # Names of types are accepted, but not the codes that numpy also accepts ("f4").
     if isinstance(framework_type, str) and framework_type not in _BY_NAME:
         raise TypeError(f"{framework_type!r} could not be converted into any known DALIDataType")
     if framework_type in (int, None):
@@ -382,7 +382,7 @@ def to_dali_type(framework_type: object) -> DALIDataType:
 
 @dataclass(frozen=True)
 class SampleInfo:
-    """The argument of a per-sample external source callback."""
+    """The argument of an external source's callback that returns single samples."""
 
     idx_in_epoch: int
     idx_in_batch: int
@@ -392,14 +392,14 @@ class SampleInfo:
 
 @dataclass(frozen=True)
 class BatchInfo:
-    """The argument of a batch external source callback with ``batch_info=True``."""
+    """The argument of an external source's callback that returns batches, with ``batch_info=True``."""
 
     iteration: int
     epoch_idx: int
 
 
 class CUDAStream:
-    """A CUDA stream known by its address."""
+    """A CUDA stream, identified by its address."""
 
     def __init__(self, ptr: int = 0) -> None:
         self._ptr = ptr
@@ -419,16 +419,15 @@ def _int_fits(value: int, dtype: DALIDataType) -> bool:
 
 
 def _no_scalar(value: object) -> str:
-    # Not through `repr`, which shows an enumeration without its module.
+    # Not `repr` of the value, which shows an enumeration without its module.
     kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
     return f"Expected scalar value of type 'bool', 'int' or 'float', got <class '{kind}'>: {value!r}"
 
 
 class ScalarConstant:
-    """A typed number in an expression.
+    """A number with a type, for use in expressions.
 
-    Python's numbers become constants of type BOOL, INT32 or FLOAT, NumPy's keep their type; methods convert to other
-    types:
+    Python's numbers get the type BOOL, INT32 or FLOAT, NumPy's keep their type; methods convert to other types:
     ``types.Constant(3).uint8()``.
     """
 
@@ -463,7 +462,7 @@ class ScalarConstant:
 
     @property
     def fits(self) -> bool:
-        """Whether the value is in the range of the type."""
+        """Whether the value is within the range of the type."""
         return numpy_dtype(self.dtype).kind not in "iu" or _int_fits(self.value, self.dtype)
 
     def _as(self, dtype: DALIDataType) -> ScalarConstant:
@@ -506,7 +505,7 @@ class ScalarConstant:
         return self._as(FLOAT64)
 
     def __eq__(self, other: object) -> Any:
-        # A node turns the operation into an expression, with its type.
+        # A node implements the operation, which makes an expression of the constant's type.
         if not isinstance(other, ScalarConstant):
             return NotImplemented
         return self.value == other.value and self.dtype == other.dtype
@@ -516,7 +515,7 @@ class ScalarConstant:
             return NotImplemented
         return self.value != other.value or self.dtype != other.dtype
 
-    # A comparison of nodes makes a node.
+    # Not hashable, because comparing it with a node makes a node.
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> Any:
@@ -532,7 +531,7 @@ class ScalarConstant:
         return float(self.value)
 
     def _check_conversion(self, kinds: str, builtin: str) -> None:
-        """Raise TypeError unless the type is of these kinds: conversion between kinds must be explicit."""
+        """Raise TypeError unless the type is one of ``kinds``: conversion between kinds must be explicit."""
         if numpy_dtype(self.dtype).kind not in kinds:
             types = [dtype for dtype in NUMBER_TYPES if numpy_dtype(dtype).kind in kinds]
             words = "the float types" if kinds == "f" else "bool or int types"

@@ -1,4 +1,4 @@
-"""The package's metadata: its name, the versions of Python that it runs on, and libraries that new versions lack.
+"""The package's metadata: its name, the versions of Python that it runs on, and the libraries that are left out for new versions.
 
 ``requires-python`` in ``pyproject.toml`` is the only definition of the supported versions.
 """
@@ -15,17 +15,17 @@ from typing import Any
 from penstock.core.compiling import checkout
 
 DISTRIBUTION = "penstock-triton"
-"""The name of this package on PyPI, where `penstock` is another project's."""
+"""The name of this package on PyPI, where the name `penstock` belongs to another project."""
 
 
 @functools.cache
 def python_bounds() -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the oldest supported version of Python, and the first one that is too new."""
+    """Return the oldest supported version of Python, and the first version that is too new."""
     return _parse_bounds(_requires_python())
 
 
 def supports(version: tuple[int, int]) -> bool:
-    """Return whether a version of Python is a supported one."""
+    """Return whether a version of Python is supported."""
     oldest, too_new = python_bounds()
     return oldest <= version < too_new
 
@@ -37,8 +37,8 @@ def described_pythons() -> str:
 
 
 def first_python_without(package: str) -> str | None:
-    """Return the version of Python from which on our requirements leave a package out, as it has no wheels there; None
-    if none does.
+    """Return the first version of Python for which our requirements leave out a package, because it has no wheels; None if
+    there is none.
     """
     bounds = re.compile(rf"""{re.escape(package)}(?![\w-]).*;.*python_version < ["'](\d+\.\d+)["']""")
     return next((found[1] for requirement in _requirements() if (found := bounds.match(requirement))), None)
@@ -65,12 +65,12 @@ def _requirements() -> list[str]:
 
 
 def _project() -> dict[str, Any] | None:
-    """Return the project's table in a checkout: the metadata of an editable installation is from when it was installed."""
+    """Return the project table of `pyproject.toml` in a checkout, as an editable installation's metadata may be outdated; else None."""
     folder = checkout()
     return None if folder is None else tomllib.loads((folder / "pyproject.toml").read_text())["project"]
 
 
 def _parse_bounds(requirement: str) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Parse a lower and an upper bound, in either order, as a wheel's metadata sorts them."""
+    """Parse a lower and an upper bound, in either order: a wheel's metadata may reorder them."""
     found = {sign: (int(major), int(minor)) for sign, major, minor in re.findall(r"(>=|<)\s*(\d+)\.(\d+)", requirement)}
     return found[">="], found["<"]

@@ -1,8 +1,8 @@
 """The errors that Penstock raises.
 
-Every error derives from :class:`PenstockError`, which is a :class:`RuntimeError`, as users of DALI expect. An error
-of a running operator is also of the built-in type of its cause where that type is informative (``ValueError``,
-``TypeError``, ``IndexError`` ...), so that both spellings of ``except`` catch it.
+Every error derives from :class:`PenstockError`, which is a :class:`RuntimeError`, as users of DALI expect. The error of an
+operator that fails while it runs also has the built-in type of its cause, where that type is informative (``ValueError``,
+``TypeError``, ``IndexError`` ...), so that ``except`` works with either type.
 """
 
 from __future__ import annotations
@@ -43,40 +43,40 @@ _imported_as = _PACKAGE
 
 
 def import_as(package: str = _PACKAGE) -> None:
-    """Set the name of this package in messages, as programs import it; :mod:`penstock.compat` changes it."""
+    """Set the name of this package in messages to the one that programs import; :mod:`penstock.compat` changes it."""
     global _imported_as
     _imported_as = package
 
 
 def as_imported(name: str) -> str:
-    """Return a name in this package, like ``penstock.fn.crop``, as the program spells it."""
+    """Return a name in this package, such as ``penstock.fn.crop``, as the program would import it."""
     package, dot, rest = name.partition(".")
     return f"{_imported_as}{dot}{rest}" if package == _PACKAGE else name
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that a misspelled one may mean, ignoring case; None if none is near."""
+    """Return the known name most similar to a misspelled one, ignoring case; None if none is similar."""
     return next(iter(nearest_names(name, known, 1)), None)
 
 
 def nearest_names(name: str, known: Iterable[str], count: int, similarity: float = 0.6) -> list[str]:
-    """Return the known names most like another one, ignoring case, the likeliest first.
+    """Return the known names most similar to another one, ignoring case, the most similar first.
 
     Args:
         name: the name to look for.
         known: the names to choose from.
-        count: the most that are returned.
-        similarity: the least that counts as near, from 0 to 1, as :mod:`difflib` measures it.
+        count: the largest number of names to return.
+        similarity: the smallest similarity of a name that is returned, from 0 to 1, as :mod:`difflib` measures it.
     """
     by_lower = {candidate.lower(): candidate for candidate in known}
-    # Imported here, as only errors need it.
+    # Imported here, as it is only needed for errors.
     import difflib
 
     return [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower, count, similarity)]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a suggestion for a message about an unknown name: the nearest known one; empty if none is near.
+    """Return a suggestion to append to a message about an unknown name: the most similar known one; "" if none is similar.
 
     >>> did_you_mean("resize_shoter", ["resize_longer", "resize_shorter"])
     " Did you mean 'resize_shorter'?"
@@ -86,14 +86,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def no_such_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError:
-    """Return the error for a name that a module does not have, suggesting the nearest one."""
-    # Names with two underscores are looked up by Python and its tools, not by users.
+    """Return the error for a name that a module does not have; the message suggests the most similar name."""
+    # Names that begin with two underscores are looked up by Python and its tools, not by users.
     near = "" if name.startswith("__") else did_you_mean(name, [other for other in known if other[0] != "_"])
     return AttributeError(f"module {as_imported(module)!r} has no attribute {name!r}{near and '.'}{near}")
 
 
 class PenstockError(RuntimeError):
-    """The base of all errors that Penstock itself raises."""
+    """Base class of the errors that Penstock defines."""
 
 
 class DeviceError(PenstockError):
@@ -101,14 +101,14 @@ class DeviceError(PenstockError):
 
 
 class DeviceLostError(DeviceError):
-    """A GPU was lost: it failed, or a kernel of this process did something that ends all its work on the GPU.
+    """A GPU was lost: it failed, or a kernel of this process caused an error after which the process can no longer use the GPU.
 
-    Nothing runs on that GPU in this process any more; in a new process it may.
+    This process can run nothing on that GPU any more; a new process may.
     """
 
 
 class BatchError(PenstockError, ValueError):
-    """Values cannot form a batch: their number or their samples' ranks differ."""
+    """Values cannot form a batch: they differ in number, or in the ranks of their samples."""
 
 
 class ElementTypeError(PenstockError, TypeError):
@@ -120,16 +120,16 @@ class ExtentError(PenstockError, IndexError):
 
 
 class LimitError(PenstockError, ValueError):
-    """A sample would take more than the pipeline's ``max_pixels``, ``max_bytes`` or ``max_frames``, or the model's ``max_memory``,
-    allow."""
+    """A sample would exceed the pipeline's ``max_pixels``, ``max_bytes`` or ``max_frames``, or the model's
+    ``max_memory``."""
 
 
 class MemoryShortageError(PenstockError):
-    """There was no memory for a batch for too long: other running batches occupy all that they share."""
+    """A batch waited too long for memory, because other running batches occupy the memory that batches share."""
 
 
 class CallFailed(RuntimeError):
-    """The user's function raised an exception, which is the cause of this one."""
+    """A function of the user raised an exception, which is the cause of this error."""
 
 
 class DecoderDiedError(PenstockError, ValueError):
@@ -152,7 +152,7 @@ class ConfinedPathError(PenstockError, ValueError):
 
 
 class TooManyErrorsError(PenstockError):
-    """More samples could not be read than a pipeline's ``max_errors`` allows."""
+    """The number of samples that could not be read exceeds the pipeline's ``max_errors``."""
 
 
 class SerializationError(PenstockError, ValueError):
@@ -160,12 +160,12 @@ class SerializationError(PenstockError, ValueError):
 
 
 class UnsupportedVersionError(SerializationError):
-    """A file was written in a newer format than this version of Penstock reads."""
+    """A file is in a newer format than this version of Penstock can read."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One of the user's lines that led to an operator's call."""
+    """A line of the user's program on the way to an operator's call."""
 
     filename: str
     lineno: int
@@ -180,10 +180,10 @@ class OperatorError(PenstockError):
     """An operator failed while it ran.
 
     Attributes:
-        operator: its name for users, e.g. ``penstock.fn.crop``.
-        sample: index of the failing sample in the batch, or None if the whole batch failed.
-        origin: the user's lines that created the operator, outermost first.
-        reason: the message without the context.
+        operator: the operator's name for users, e.g. ``penstock.fn.crop``.
+        sample: the index of the failing sample in the batch, or None if the whole batch failed.
+        origin: the lines of the user's program that created the operator, outermost first.
+        reason: the message of the cause, without operator, sample and origin.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class OperatorError(PenstockError):
         super().__init__(self._describe())
 
     def _describe(self) -> str:
-        # Programs for DALI search messages for the beginning of this text.
+        # Programs written for DALI search messages for this beginning.
         text = "" if _imported_as == _PACKAGE else "Critical error in pipeline:\n"
         text += f"Error in {self.device.upper()} operator `{self.operator}`"
         if self.origin:
@@ -233,7 +233,7 @@ _CATCHABLE_CAUSES = (
 def operator_error(
     cause: BaseException, operator: str, device: str, sample: int | None, origin: Sequence[Frame]
 ) -> OperatorError:
-    """Return the error for ``cause``, raised inside an operator; also an instance of the cause's built-in type."""
+    """Return the OperatorError for ``cause``, which an operator raised; also an instance of the cause's built-in type."""
     if isinstance(cause, OperatorError):
         return cause
     kind = next((_combined_error(base) for base in _CATCHABLE_CAUSES if isinstance(cause, base)), OperatorError)
@@ -244,11 +244,11 @@ def operator_error(
 
 
 def traceback_text(error: BaseException) -> str:
-    """Return an error with its traceback, causes and contexts, as Python prints them, but without marks under parts of
-    lines.
+    """Return an error with its traceback, causes and contexts, as Python prints them, but without the marks (``^^^^``) under
+    parts of lines.
 
-    For the marks, Python parses the lines, and CPython 3.11 has one count of the nesting for all threads: what another thread
-    parsed meanwhile, as ``numpy.load`` does, would fail with a ``SystemError``.
+    To place the marks, Python parses the lines, and CPython 3.11 counts the nesting of all threads' parsers in one counter: if another
+    thread parses in the meantime, as ``numpy.load`` does, its parser would fail with a ``SystemError``.
     """
     told = traceback.TracebackException.from_exception(error, compact=True)
     chain = [told]
@@ -263,17 +263,17 @@ def traceback_text(error: BaseException) -> str:
 
 
 class RaisedAt(Exception):
-    """Stands for the cause of a stored error: the traceback with which that was raised, as text."""
+    """Replaces the cause of an error that is stored: contains, as text, the traceback with which that error was raised."""
 
     def __str__(self) -> str:
         return f"\n{super().__str__()}"
 
 
 def without_frames(error: _AnyError) -> _AnyError:
-    """Return an error that can be stored, in a list or beside results: its traceback becomes text, a :class:`RaisedAt`.
+    """Return an error that can be stored, such as in a list of results: replace its traceback by text, a :class:`RaisedAt`.
 
-    A traceback refers to frames, these to their variables and to the frames that called them: so to the batch, and, as soon as
-    one of them refers to the error, to themselves. Memory, a GPU's too, would be in use until the next garbage collection.
+    A traceback refers to frames, which refer to their variables, so to the batch, and to the frames that called them. If one of the
+    variables refers to the error, this is a cycle: memory, also of a GPU, would be in use until the next garbage collection.
     """
     causes: list[BaseException] = [error]
     while (cause := causes[-1].__cause__) is not None and not isinstance(cause, RaisedAt) and cause not in causes:
@@ -282,11 +282,11 @@ def without_frames(error: _AnyError) -> _AnyError:
     if raised is None:
         return error
     if causes[-1].__cause__ is not None:
-        # For an error that is raised repeatedly, only the last traceback is shown.
+        # If an error is raised repeatedly, only the last traceback is shown.
         _CAUSE.__set__(causes[-1], None)
     text = traceback_text(raised)
     for each in causes:
-        # Not by assignment: users' errors may be frozen.
+        # Not by assignment: users' errors may be frozen dataclasses.
         _TRACEBACK.__set__(each, None)
         _CONTEXT.__set__(each, None)
     _CAUSE.__set__(causes[-1], RaisedAt(text))

@@ -1,4 +1,4 @@
-"""`external_source`: data from the user's program: by callback, iterable, or feeding."""
+"""`external_source`: data from the user's program, through a callback, an iterable, or `feed_input`."""
 
 from __future__ import annotations
 
@@ -48,35 +48,35 @@ def external_source(
     """Return a node with data from the user's program.
 
     Args:
-        source: a callable that returns a batch (or, with ``batch=False``, a sample), an iterable of those, or a
+        source: a callable that returns a batch (or, with ``batch=False``, a sample), an iterable of these, or a
             generator function. Without it, data is fed with ``Pipeline.feed_input(name, ...)`` or
             ``Pipeline.run(name=...)``. A batch is an array whose first dimension is the batch, or a list of samples of
             possibly different shapes.
-        num_outputs: the number of outputs that the source returns in each step, as a sequence; None: one, not in a
+        num_outputs: the number of outputs, which the source returns as a sequence in each step; None: a single output, not in a
             sequence.
-        cycle: how iterables restart: True or ``"quiet"``: at the end; ``"raise"``: StopIteration is raised at the end,
-            and they restart after ``reset``.
+        cycle: what iterables do at the end: True or ``"quiet"``: they restart; ``"raise"``: StopIteration is raised, and they
+            restart after ``reset``; False or None: StopIteration is raised, and they do not restart.
         name: the node's name; not possible together with ``num_outputs``.
         device: ``cpu`` or ``gpu``: where the data is needed.
-        layout, dtype, ndim: the layout, dtype and number of dimensions of the data, for each output; other data is
-            rejected.
-        blocking: a run without data waits until another thread feeds some, instead of failing.
-        batch: the source returns batches; False: single samples. None: False if ``parallel``.
-        repeat_last: a run without new data uses the last batch again; the first one, an empty batch.
-        parallel: run the callback in worker processes.
-        no_copy: use fed memory without a copy; it must stay unchanged while the run needs it.
-        prefetch_queue_depth: batches that worker processes prefetch.
-        batch_info: pass a BatchInfo to a batch callback instead of the iteration's number.
+        layout, dtype, ndim: the layout, type and number of dimensions of the data, or a list with one for each output; other
+            data is rejected.
+        blocking: whether a run without data waits until another thread feeds some, instead of failing.
+        batch: whether the source returns batches rather than single samples; None: True, unless ``parallel`` is set.
+        repeat_last: whether a run without new data uses the last batch again; before the first batch, an empty one.
+        parallel: whether to run the callback in worker processes.
+        no_copy: whether to use fed data without copying it; the data must not change while a run needs it.
+        prefetch_queue_depth: the number of batches that worker processes prefetch.
+        batch_info: whether a callback that returns batches gets a BatchInfo instead of the number of the iteration.
 
     Returns:
-        Return the node, or a list of nodes with ``num_outputs``.
+        The node, or a list of nodes if ``num_outputs`` is set.
 
     >>> images = external_source(lambda: [np.zeros((4, 6, 3), np.uint8)] * 2, layout="HWC")  # doctest: +SKIP
     """
     if current_scope().debug is None:
         _check_known(kwargs)
     else:
-        # Debug mode calls the source itself; DALI ignores unknown arguments there.
+        # In debug mode, the pipeline calls the source itself; DALI ignores unknown arguments there.
         kwargs = {key: value for key, value in kwargs.items() if key in _known_arguments()}
     count = 1 if num_outputs is None else num_outputs
     _check_outputs(source, num_outputs, name)
@@ -123,7 +123,7 @@ def external_source(
 
 
 def _known_arguments() -> Collection[str]:
-    """Return the operator's arguments, without those of the source."""
+    """Return the names of the operator's arguments, without those that describe the source."""
     return find_schema("ExternalSource").all_arguments
 
 
@@ -213,7 +213,7 @@ def _source_of(
     return Source(source, cycle, batch, batch_info, num_outputs, layouts, no_copy)
 
 
-# Arguments that raise RuntimeError if repeated; others raise ValueError.
+# Arguments for which setting them twice raises RuntimeError; for others, it raises ValueError.
 _ONCE = ("source", "layout", "dtype", "ndim", "cuda_stream", "use_copy_kernel")
 _ONCE_VALUES = ("batch_info", "parallel", "batch", "prefetch_queue_depth", "bytes_per_sample_hint", "no_copy")
 
@@ -273,12 +273,12 @@ class ExternalSource(Described):
 
     @property
     def device(self) -> str:
-        """Where the data is needed."""
+        """The device on which the data is needed."""
         return self._device
 
     @property
     def preserve(self) -> bool:
-        """Whether it stays even if no output depends on it."""
+        """Whether the operator runs even if no output depends on it."""
         return bool(self._arguments.get("preserve"))
 
     def __call__(
@@ -338,7 +338,7 @@ class ExternalSource(Described):
         given = self._arguments | own | {key: value for key, value in kwargs.items() if value is not None}
         given["repeat_last"] = repeat_last or given["repeat_last"]
         if given["source"] is None and given["num_outputs"] is not None:
-            # The user feeds each; the function has no such option.
+            # The program feeds each output; the function cannot make several such nodes in a call.
             count = given.pop("num_outputs")
             return [external_source(**given) for _ in range(count)]
         return external_source(**given)

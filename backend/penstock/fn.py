@@ -1,6 +1,6 @@
-"""Operators as functions: ``fn.resize(images, size=(224, 224))``; one for each registered operator.
+"""Operators as functions: ``fn.resize(images, size=(224, 224))``; one function for each registered operator.
 
-All other names are private, so that listing the module lists operators.
+All other names are private, so that `dir` of the module lists operators only.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _make_function(schema: _Schema) -> _Callable[..., _Any]:
 
 
 def _takes_only(function: _Callable[..., _Any], schema: _Schema) -> bool:
-    """Return whether the schema declares all parameters of a function written out: it may leave the rest to
+    """Return whether the schema declares all parameters of a hand-written function; the schema may declare more, for
     ``**arguments``.
     """
     named = {own.name for own in _inspect.signature(function).parameters.values() if own.kind is own.KEYWORD_ONLY}
@@ -47,7 +47,7 @@ def _takes_only(function: _Callable[..., _Any], schema: _Schema) -> bool:
 
 
 def _make(schema: _Schema) -> _Any:
-    """Return the operator's function, written out or generated."""
+    """Return the function for an operator: a hand-written one, or a generated one."""
     from penstock import external_source, python_function, tfrecord  # noqa: F401  (register what is written out)
 
     function: _Any = _find_written_out(f"fn.{schema.fn_path}")
@@ -72,5 +72,5 @@ def __dir__() -> list[str]:
     return _namespace.names(__name__)
 
 
-# Tools written for DALI look this name up.
+# Tools written for DALI use this name.
 _to_snake_case = _snake_case

@@ -61,22 +61,22 @@ def _binary(name: str, doc: str) -> Callable[[object, object], object]:
 
 
 def pow(base: object, exponent: object) -> Any:
-    """Return the first operand to the power of the second; integers stay integers."""
+    """Return ``base`` to the power of ``exponent``; integers remain integers."""
     return apply("pow", base, exponent)
 
 
 def fpow(base: object, exponent: object) -> Any:
-    """Return the first operand to the power of the second, as floating point."""
+    """Return ``base`` to the power of ``exponent``, as floating point."""
     return apply("fpow", base, exponent)
 
 
 def atan2(x: object, y: object) -> Any:
-    """Return the angle of the point (second operand, first operand), in radians."""
+    """Return the angle of the point (second operand, first operand) with the positive x axis, in radians."""
     return apply("atan2", x, y)
 
 
 def clamp(value: object, lo: object, hi: object) -> Any:
-    """Return the value, clamped to the limits ``lo`` and ``hi``."""
+    """Return the value limited to the range from ``lo`` to ``hi``."""
     return apply("clamp", value, lo, hi)
 
 

@@ -1,4 +1,4 @@
-"""Operators as classes: ``ops.Resize(size=(224, 224))(images)``; one for each registered operator."""
+"""Operators as classes: ``ops.Resize(size=(224, 224))(images)``; one class for each registered operator."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class OperatorWrapper(Described):
 
     Args:
         device: ``cpu``, ``gpu`` or ``mixed``.
-        name: the instance's name.
+        name: the name of the instance.
         arguments: the operator's arguments; the call can add more.
     """
 
@@ -67,19 +67,19 @@ class OperatorWrapper(Described):
 
     @property
     def device(self) -> str:
-        """Where it runs."""
+        """The device of the operator."""
         return self._device
 
     @property
     def preserve(self) -> bool:
-        """Whether it stays even if no output depends on it."""
+        """Whether the operator runs even if no output depends on it."""
         return self._declared.no_prune or bool(self._arguments.get("preserve"))
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
         """Return the operator's outputs for ``inputs``.
 
         Raises:
-            ValueError: an argument was set at construction already; RuntimeError for one computed in the graph.
+            ValueError: an argument was already set at construction; RuntimeError if it is set to a node now.
         """
         name = arguments.pop("name", None)
         given = {key: value for key, value in arguments.items() if value is not None}
@@ -87,7 +87,7 @@ class OperatorWrapper(Described):
         if name and self._name:
             known.append("name")
         if known:
-            # DALI checks nodes later than constants.
+            # DALI checks nodes later than constants, and raises another error.
             kind = RuntimeError if isinstance(given.get(known[0]), DataNode) else ValueError
             raise kind(f"The argument `{known[0]}` was already specified in __init__.")
         return call_operator(
@@ -101,9 +101,9 @@ class OperatorWrapper(Described):
 
 
 def _method(inherited: Any, signature: inspect.Signature) -> Callable[..., object]:
-    """Return the inherited method with one operator's signature.
+    """Return a copy of the inherited method with the signature of one operator.
 
-    A copy, as a function that called the inherited one would add a frame between warnings and the user's line.
+    A function that calls the inherited method would add a frame between warnings and the user's line; a copy does not.
     """
     method = FunctionType(inherited.__code__, inherited.__globals__, inherited.__name__)
     method.__kwdefaults__ = inherited.__kwdefaults__
@@ -130,14 +130,14 @@ def _make_class(schema: Schema, name: str) -> Any:
 
 
 def _make(schema: Schema) -> object:
-    """Return the operator's class, written out or generated."""
+    """Return the class for an operator: a hand-written one, or a generated one."""
     return find_written_out(f"ops.{schema.name}") or _make_class(schema, schema.class_name)
 
 
 def python_op_factory(
     name: str, schema_name: str, internal_schema_name: str | None = None, generated: bool = True
 ) -> type[OperatorWrapper]:
-    """Return a class called ``name`` for the operator of a schema, for DALI's programs; `ops` makes its classes itself.
+    """Return a class called ``name`` for the operator of a schema; for programs written for DALI, as `ops` does not call this.
 
     Raises:
         KeyError: there is no such schema.
@@ -148,15 +148,15 @@ def python_op_factory(
 
 
 def Reload() -> None:
-    """Does nothing: an operator appears in `ops` and `fn` when it is registered."""
+    """Do nothing: an operator appears in `ops` and `fn` when it is registered."""
 
 
 def Compose(op_list: Sequence[Callable[..., Any]]) -> Any:
-    """Several operators combined into one that calls them in order; a single operator is returned as it is.
+    """Combine several operators into one that calls them in order; a single operator is returned unchanged.
 
     Args:
-        op_list: operators (or functions of nodes); each gets the outputs of the previous one. An empty list returns the
-            inputs.
+        op_list: operators, or functions of nodes; each gets the outputs of the previous one. The result for an empty list
+            returns its inputs.
     """
     return op_list[0] if len(op_list) == 1 else _Compound(op_list)
 
@@ -181,7 +181,7 @@ _further: dict[str, set[str]] = {"cpu": set(), "gpu": set(), "mixed": set()}
 
 
 def _names(device: str) -> set[str]:
-    """Return all names, also old and private ones, but not of operators that only passes insert."""
+    """Return the names of the operators for a device, including old and private names, but not operators that only passes insert."""
     names = {schema.name for schema in all_schemas() if device in schema.devices}
     return _further[device].union(name for name in names if not issubclass(operator_class(name), FusedOperator))
 
@@ -202,7 +202,7 @@ def mixed_ops() -> set[str]:
 
 
 def _all_registered_ops() -> set[str]:
-    """Return the names of all operators; DALI's programs call it by this name."""
+    """Return the names of all operators; programs written for DALI use this function's name."""
     return cpu_ops() | gpu_ops() | mixed_ops()
 
 
@@ -224,7 +224,7 @@ def _op_name(schema_name: str, api: str = "fn") -> str:
 
 _DataNode = DataNode
 
-# Names that programs written for DALI use to convert arrays to DLPack capsules and back.
+# Names that programs written for DALI use to convert between arrays and DLPack capsules.
 _dlpack_from_array = to_capsule
 
 

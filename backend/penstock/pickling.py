@@ -1,4 +1,4 @@
-"""Sends callbacks to other processes; functions that cannot be imported there are sent as code, by cloudpickle."""
+"""Sends callbacks to other processes; functions that the other process cannot import are sent as code, with cloudpickle."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _MARK = "_penstock_pickle_by_value"
 def pickle_by_value(fun: _Function) -> _Function:
     """Decorate a function that a parallel external source sends to its workers as code, instead of importing it there.
 
-    For functions of modules that the workers cannot import. Lambdas, local functions and those of a notebook or script
-    need no mark.
+    For functions in modules that the workers cannot import. Lambdas, local functions, and functions defined in a notebook or a
+    script do not need the decorator.
     """
     if not isinstance(fun, FunctionType):
         raise TypeError(f"Only functions can be set to be pickled by value, this is a `{type(fun).__name__}`")
@@ -31,24 +31,24 @@ def pickle_by_value(fun: _Function) -> _Function:
 
 
 def dumps(callback: object, protocol: int | None = None) -> bytes:
-    """Return a callback as bytes, for :func:`loads` in another process of the same Python."""
+    """Return a callback as bytes, for :func:`loads` in another process with the same Python."""
     stream = io.BytesIO()
     pickler_class()(stream, protocol).dump(callback)
     return stream.getvalue()
 
 
 def loads(data: bytes) -> Any:
-    """Return the callback from :func:`dumps`. Only for bytes that this program made: they may execute anything."""
+    """Return the callback that :func:`dumps` has serialized. Only for bytes that this program made: they can execute any code."""
     return pickle.loads(data)
 
 
 @cache
 def pickler_class() -> type[cloudpickle.Pickler]:
-    """Return the class of picklers that send functions as code."""
+    """Return the class of picklers that serialize marked functions as code."""
     import cloudpickle
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
-        """Also sends marked functions as code, wherever they are defined."""
+        """Serializes marked functions as code, too, wherever they are defined."""
 
         def reducer_override(self, obj: Any) -> object:
             marked = isinstance(obj, FunctionType) and hasattr(obj, _MARK)

@@ -1,4 +1,4 @@
-"""Private folders of this user in the temporary folder, for executable files: where no cache can be written."""
+"""Private folders of this user in the temporary folder, for executable files if the user's cache cannot be written to."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 
 
 def users_cache(name: str) -> Path | None:
-    """Return the folder of this name in the user's cache, which may not exist; None for a user without a home."""
+    """Return the folder with this name in the user's cache; it may not exist. None for a user without a home directory."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
-    # Without a home, it still begins with "~".
+    # Without a home directory, the path still begins with "~".
     return cache / "penstock" / name if cache.is_absolute() else None
 
 
 @functools.cache
 def private_folder(name: str) -> Path | None:
-    """Return a folder that all processes of this user share, and only they can write; None if it cannot be made, or
-    belongs to another.
+    """Return a folder that all processes of this user share, and that only they can write to; None if it cannot be created, or
+    belongs to another user.
 
-    Anyone may write to the temporary folder, so a folder found there is trusted only if it is this user's alone.
+    Anyone may write to the temporary folder, so a folder found there is used only if it belongs to this user and only this user has access.
     """
     try:
         _private_path(name).mkdir(mode=0o700, exist_ok=True)
@@ -31,7 +31,7 @@ def private_folder(name: str) -> Path | None:
 
 
 def existing_private_folder(name: str) -> Path | None:
-    """Return :func:`private_folder`'s folder for reading; None if nothing has made it yet."""
+    """Return the folder of :func:`private_folder` for reading; None if it does not exist yet."""
     try:
         folder = _private_path(name)
         found = folder.lstat()

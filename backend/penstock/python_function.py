@@ -1,4 +1,4 @@
-"""The user's functions as operators: `fn.python_function` and its relatives."""
+"""Operators that call the user's functions: `fn.python_function` and similar ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def call_python(
     arguments: dict[str, Any],
     display: str,
 ) -> Any:
-    """Add an operator that calls ``function``; return its node, or a list of nodes unless there is exactly one."""
+    """Add an operator that calls ``function``; return its node, or a list of nodes unless ``num_outputs`` is 1."""
     if isinstance(output_layouts, str):
         output_layouts = [output_layouts] * num_outputs
     own = dict(arguments, num_outputs=num_outputs, output_layouts=output_layouts)
@@ -69,17 +69,17 @@ def python_function(
 
     Args:
         inputs: any number of nodes.
-        function: takes an array for each input and returns one (several as a tuple); the result is copied. It must not
-            modify its inputs. Saved by its import path.
-        num_outputs: how many arrays it returns; 0: it returns None, and is called for its side effects.
-        batch_processing: call it once per batch, with lists of arrays, rather than once per sample.
-        output_layouts: the layout of all outputs, or a list: of each.
+        function: takes an array for each input, and returns an array, or a tuple of several; the result is copied. It must
+            not modify its inputs. In a saved pipeline, it is stored as its import path.
+        num_outputs: the number of arrays that the function returns; 0: it returns None, and is called for its side effects.
+        batch_processing: whether to call the function once per batch, with lists of arrays, rather than once per sample.
+        output_layouts: the layout of all outputs, or a list with the layout of each.
 
     Returns:
         The node, or a list of nodes unless ``num_outputs`` is 1.
 
     Raises:
-        RuntimeError: the function raises during the run, or returns something else.
+        RuntimeError: in a run, the function raises an error, or does not return arrays.
 
     >>> flipped = fn.python_function(images, function=np.flipud, output_layouts="HWC")  # doctest: +SKIP
     """
@@ -104,9 +104,9 @@ def dl_tensor_python_function(
     """Call a Python function with DLPack capsules; see :func:`python_function`.
 
     Args:
-        function: takes capsules, and returns capsules or objects with ``__dlpack__``.
-        batch_processing: call it once per batch, with lists of capsules.
-        synchronize_stream: wait for the pipeline's GPU work before the call.
+        function: takes DLPack capsules, and returns capsules or objects with ``__dlpack__``.
+        batch_processing: whether to call the function once per batch, with lists of capsules.
+        synchronize_stream: whether to wait for the pipeline's GPU work before the call.
     """
     own = dict(
         arguments, batch_processing=batch_processing, synchronize_stream=synchronize_stream, device=device, name=name
@@ -133,7 +133,7 @@ def torch_python_function(
     name: str | None = None,
     **arguments: object,
 ) -> Any:
-    """Call a Python function with PyTorch tensors, on the GPU on the pipeline's stream; see :func:`python_function`."""
+    """Call a Python function with PyTorch tensors; on the GPU, on the pipeline's stream. See :func:`python_function`."""
     own = dict(arguments, batch_processing=batch_processing, device=device, name=name)
     return call_python(
         "TorchPythonFunction", inputs, function, num_outputs, output_layouts, own, "penstock.fn.torch_python_function"
@@ -141,7 +141,7 @@ def torch_python_function(
 
 
 class _Wrapper(Described):
-    """A function's operator class: arguments are set at construction or at the call."""
+    """Base class of a function as an operator class: arguments are set at construction or at the call."""
 
     _call: Callable[..., Any]
 
@@ -158,7 +158,7 @@ class _Wrapper(Described):
 
     @property
     def device(self) -> str:
-        """Where it runs."""
+        """The device of the operator."""
         return self._arguments["device"]
 
     @property
@@ -168,7 +168,7 @@ class _Wrapper(Described):
 
     @property
     def preserve(self) -> bool:
-        """Whether it stays even if no output depends on it: always, as the function may have side effects."""
+        """Whether the operator runs even if no output depends on it: always, as the function may have side effects."""
         return True
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
@@ -238,17 +238,17 @@ def numba_function(
 
     Args:
         inputs: 1 to 6 nodes.
-        run_fn: ``run_fn(out0, ..., in0, ...)`` with arrays of one sample; on the GPU a CUDA kernel.
-        out_types, in_types: a DALIDataType or a list of them.
-        outs_ndim, ins_ndim: their ranks.
+        run_fn: ``run_fn(out0, ..., in0, ...)`` which gets the arrays of one sample; on the GPU, a CUDA kernel.
+        out_types, in_types: the types of outputs and inputs: a DALIDataType, or a list with one for each.
+        outs_ndim, ins_ndim: the ranks of outputs and inputs.
         setup_fn: ``setup_fn(outs, ins)`` writes the outputs' shapes: ``outs[number][sample][dimension]``. By default
-            they are the inputs'.
-        batch_processing: ``run_fn`` takes lists of arrays of all samples. CPU only.
+            they are the shapes of the inputs.
+        batch_processing: whether ``run_fn`` takes lists with the arrays of all samples. CPU only.
         blocks, threads_per_block: the three extents of the grid and of a block, on the GPU.
 
     Raises:
-        AssertionError: lists differ in length, or the extents are not three positive numbers.
-        RuntimeError: a type is float16; in the run: types or ranks are not as declared, or ``run_fn`` raises.
+        AssertionError: lists of types and ranks differ in length, or ``blocks`` or ``threads_per_block`` is not three positive numbers.
+        RuntimeError: a type is float16; or, in a run, types or ranks are not as declared, or ``run_fn`` raises an error.
         numba.core.errors.NumbaError: ``run_fn`` does not compile.
 
     >>> def double(out, image):
@@ -327,24 +327,24 @@ class NumbaFunction(Described):
 
     @staticmethod
     def _check_minimal_numba_version(throw: bool = True) -> bool:
-        """Return True: DALI's programs ask whether numba is recent enough to run functions on a GPU, and any version
+        """Return True. DALI's programs call this to ask whether numba is recent enough to run functions on a GPU, and any version
         is.
         """
         return True
 
     @staticmethod
     def _check_cuda_compatibility(throw: bool = True) -> bool:
-        """Return whether numba can run functions on a GPU here, which DALI's programs ask."""
+        """Return whether numba can run functions on a GPU here; called by programs written for DALI."""
         return device_count() > 0
 
     @property
     def device(self) -> str:
-        """Where it runs."""
+        """The device of the operator."""
         return self._arguments["device"]
 
     @property
     def preserve(self) -> bool:
-        """Whether it stays even if no output depends on it: always, as the function may have side effects."""
+        """Whether the operator runs even if no output depends on it: always, as the function may have side effects."""
         return True
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:

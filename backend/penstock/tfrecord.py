@@ -31,9 +31,9 @@ def FixedLenFeature(shape: Sequence[int], dtype: int, default_value: object) -> 
     """Return a feature with the same number of values in each record.
 
     Args:
-        shape: the result's shape; ``()`` for a number or a string.
+        shape: the shape of the result; ``()`` for a number or a string.
         dtype: ``int64``, ``float32`` or ``string``.
-        default_value: the value where a record lacks the feature.
+        default_value: the value for records that lack the feature.
     """
     return _feature(dtype, [operator.index(extent) for extent in shape], default_value)
 
@@ -73,13 +73,13 @@ def tfrecord(
     features: dict[str, Feature],
     **arguments: Any,
 ) -> dict[str, Any]:
-    """Read features of TFRecord files: a node for each name in ``features``.
+    """Read features of TFRecord files; return a node for each name in ``features``.
 
     Args:
-        path: the files' path.
-        index_path: the paths of their indices: text files with the start and size of one record per line.
+        path: the path of a file, or the paths of several.
+        index_path: the paths of the files' indices: text files with the start and size of one record per line.
         features: the features to read, by name; see :func:`FixedLenFeature` and :func:`VarLenFeature`.
-        arguments: the arguments of all readers: ``random_shuffle``, ``num_shards`` ...
+        arguments: arguments that all readers take: ``random_shuffle``, ``num_shards`` ...
     """
     own = {"path": path, "index_path": index_path, "features": features}
     return _read("readers___TFRecord", "TFRecord", "penstock.fn.readers.tfrecord", inputs, own | arguments)
@@ -93,7 +93,7 @@ def tfrecord_reader(
     features: dict[str, Feature],
     **arguments: Any,
 ) -> dict[str, Any]:
-    """Return what :func:`tfrecord` returns; its old name."""
+    """Old name of :func:`tfrecord`."""
     _warn_of_old_name("fn.tfrecord_reader")
     own = {"path": path, "index_path": index_path, "features": features}
     return _read("_TFRecordReader", "TFRecordReader", "penstock.fn.tfrecord_reader", inputs, own | arguments)
@@ -102,7 +102,7 @@ def tfrecord_reader(
 def _read(
     operator: str, unnamed: str, display: str, inputs: Sequence[object], arguments: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the nodes of the private operator, which takes features and their names separately."""
+    """Call the private operator, which takes features and their names separately; return its nodes by name."""
     features, device, name = (arguments.pop(word, None) for word in ("features", "device", "name"))
     for name_of_feature, feature in features.items():
         if not isinstance(feature, Feature):
@@ -124,7 +124,7 @@ def _warn_of_old_name(name: str) -> None:
 
 @written_out("ops.readers__TFRecord")
 class TFRecord(Described):
-    """The same as an operator class: ``ops.readers.TFRecord(...)()``."""
+    """:func:`tfrecord` as an operator class: ``ops.readers.TFRecord(...)()``."""
 
     schema_name = "readers__TFRecord"
     _private_schema = "readers___TFRecord"
@@ -140,19 +140,19 @@ class TFRecord(Described):
 
     @property
     def device(self) -> str:
-        """Where it runs."""
+        """The device of the operator."""
         return self._arguments.get("device", "cpu")
 
     @property
     def preserve(self) -> bool:
-        """Whether it stays even if no output depends on it."""
+        """Whether the operator runs even if no output depends on it."""
         return bool(self._arguments.get("preserve"))
 
     def __call__(self, *inputs: object, **kwargs: Any) -> dict[str, Any]:
         """Return a node for each feature, by name.
 
         Raises:
-            ValueError: an argument was set at construction already.
+            ValueError: an argument was already set at construction.
         """
         given = {key: value for key, value in kwargs.items() if value is not None}
         for key in given:

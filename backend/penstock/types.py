@@ -1,7 +1,7 @@
-"""Names of types as users write them: ``types.FLOAT``, ``types.RGB``, ``types.Constant(3)``.
+"""Types and constants for users: ``types.FLOAT``, ``types.RGB``, ``types.Constant(3)``.
 
-For users, like `fn` and `ops`: the package itself imports these names from :mod:`penstock.data_types`, and constants
-from :mod:`penstock.graph.constants`, which knows how they become nodes.
+Like `fn` and `ops`, this module is for users only. The package itself imports types from :mod:`penstock.data_types`, and constants
+from :mod:`penstock.graph.constants`, which converts them to nodes.
 """
 
 # ruff: noqa: F401
@@ -97,7 +97,7 @@ __all__ = [
     "to_numpy_type",
 ]
 
-# Private names that programs written for DALI use nevertheless.
+# Private names that programs written for DALI use all the same.
 _bool_types = [BOOL]
 _int_types = [INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64]
 _float_types = [FLOAT16, FLOAT, FLOAT64]
