@@ -1,1 +1,1 @@
-"""Other frameworks: Triton, PyTorch, JAX and more. Importing a module loads its framework."""
+"""Integration with other frameworks: Triton, PyTorch, JAX and more. Importing a module here imports its framework."""

@@ -1,4 +1,4 @@
-"""The base of all frameworks' iterators: fetching, ending and resetting, checkpoints."""
+"""The base class of all frameworks' iterators: fetching batches, ending and resetting epochs, checkpoints."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _log = logging.getLogger(__name__)
 
 
 class BaseIterator(DaliMembers):
-    """Takes batches from one or more pipelines; the frameworks' iterators convert them.
+    """Takes batches from one or more pipelines; subclasses convert them for their frameworks.
 
     Args:
-        pipelines: one, or a list (one per GPU), with equal batch sizes.
-        size: samples in an epoch, of all pipelines together. -1: an epoch ends with the pipeline's source or, with
+        pipelines: a pipeline, or a list with one for each GPU, with equal batch sizes.
+        size: the number of samples in an epoch of all pipelines together; -1: an epoch ends with the pipeline's source or, with
             ``reader_name``, with the reader's epoch.
-        reader_name: the name of each pipeline's reader, which determines size, shards and padding.
-        auto_reset: ``"yes"`` or True: the next epoch starts automatically after StopIteration; ``"no"``, False or None:
-            :meth:`reset` starts it.
+        reader_name: the name of a reader in each pipeline, which determines size, shards and padding.
+        auto_reset: ``"yes"`` or True: the next epoch starts automatically after StopIteration; ``"no"``, False or None: the
+            program calls :meth:`reset` to start it.
         fill_last_batch: deprecated: True is ``LastBatchPolicy.FILL``, False is ``PARTIAL``.
         last_batch_padded: whether, with ``size``, the reader repeats its last sample in the last batch.
         last_batch_policy: what happens to a last batch that is not full.
-        prepare_first_batch: fetch the first batch at once.
+        prepare_first_batch: whether to fetch the first batch immediately.
 
     Raises:
         AssertionError: the arguments contradict each other.
         ValueError: ``auto_reset`` or ``last_batch_policy`` is not one of the above.
-        RuntimeError: the pipelines have no data.
+        RuntimeError: the first batch was to be fetched, and the pipelines have no data.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class BaseIterator(DaliMembers):
         self._ever_consumed = False
         self._first_batch: object = None
         self._prepare_checkpoints()
-        # Iterators written for DALI convert batches in their own `__next__`, and fetch the first one there.
+        # Iterators written for DALI convert batches in their own `__next__`, and fetch the first batch there.
         if prepare_first_batch and type(self)._converted is not BaseIterator._converted:
             self._prepare_first_batch()
 
@@ -106,7 +106,7 @@ class BaseIterator(DaliMembers):
             return epoch
         if size > 0:
             return SizedEpoch(size, self.batch_size, len(self._pipes), policy, padded)
-        # DALI divides a size of -1 by the batch size: its length is 0, or with a batch of one sample invalid.
+        # As in DALI, which divides the size of -1 by the batch size: the length is 0, or invalid if a batch is a single sample.
         return Epoch(self.batch_size > 1)
 
     # -- implemented by each framework -----------------------------------------------------------------------------
@@ -116,14 +116,14 @@ class BaseIterator(DaliMembers):
         raise NotImplementedError
 
     def _trimmed(self, batch: Any, rows: Sequence[int]) -> object:
-        """Return the converted batch with only the first samples of each pipeline; pipelines past the end of ``rows``
-        contribute nothing."""
+        """Return the converted batch, reduced to the first ``rows[i]`` samples of each pipeline i; pipelines past the end of
+        ``rows`` contribute nothing."""
         raise NotImplementedError
 
     # -- batches ---------------------------------------------------------------------------------------------------
 
     def __next__(self) -> Any:
-        """Return the next batch; StopIteration at the end of the epoch."""
+        """Return the next batch; raise StopIteration at the end of the epoch."""
         self._ever_consumed = True
         if self._first_batch is not None:
             batch, self._first_batch = self._first_batch, None
@@ -131,7 +131,7 @@ class BaseIterator(DaliMembers):
         return self._take_batch()
 
     def next(self) -> Any:
-        """Return the next batch; StopIteration at the end of the epoch."""
+        """Return the next batch; raise StopIteration at the end of the epoch."""
         return next(self)
 
     def _take_batch(self) -> object:
@@ -186,14 +186,14 @@ class BaseIterator(DaliMembers):
                 pipe.schedule_run()
 
     def _advance_and_check_drop_last(self) -> None:
-        """Count the batch taken; raise StopIteration if it must be dropped."""
+        """Count the batch that was taken last; raise StopIteration if it must be dropped."""
         self._epoch.advance()
         if self._epoch.last_is_short:
             self._end_iteration()
 
     def _remove_padded(self) -> tuple[object, object]:
-        """Return for each pipeline whether its last batch is cut, and the number of remaining samples; (False, -1):
-        none is.
+        """Return, for each pipeline, whether its last batch is cut, and how many samples of it remain; (False, -1) if none is
+        cut.
         """
         remaining = self._epoch.remaining()
         if remaining is None:
@@ -209,19 +209,19 @@ class BaseIterator(DaliMembers):
         try:
             self._first_batch = self._take_batch()
         except StopIteration:
-            # A pipeline that continues from a checkpoint may be at the end of its epoch.
+            # A pipeline that was restored from a checkpoint may be at the end of its epoch.
             if not any(pipe.is_restored_from_checkpoint for pipe in self._pipes):
                 raise RuntimeError(
                     "It seems that there is no data in the pipeline. This may happen if `last_batch_policy` is set to PARTIAL "
                     "and the requested batch size is greater than the shard size. Otherwise the pipeline's source is empty."
                 ) from None
-            # That epoch ended before the checkpoint, so a loop over this iterator begins the next.
+            # The epoch ended before the checkpoint was made, so a loop over this iterator must begin the next epoch.
             self._ever_consumed = True
 
     def reset(self) -> None:
-        """Start the next epoch: at the end of this one, or after an error, which ends it.
+        """Start the next epoch. Call this at the end of an epoch, or after an error, which ends the epoch.
 
-        Ignored, with a warning in the log, in the middle of an epoch.
+        In the middle of an epoch, this only logs a warning.
         """
         epoch = self._epoch
         if self._failed:
@@ -232,8 +232,8 @@ class BaseIterator(DaliMembers):
             self._begin_pipelines()
             return
         if epoch.next_is_short and not epoch.over:
-            # By the iterator's length the epoch is over, but its last batch, which is to be dropped, has not been taken
-            # yet.
+            # All batches that count were taken, so the epoch is over; its last batch, which is to be dropped, was not taken yet. Take
+            # it now.
             self._get_outputs()
             self._schedule_runs()
             epoch.advance()
@@ -261,14 +261,14 @@ class BaseIterator(DaliMembers):
 
     @property
     def size(self) -> int:
-        """Samples in the epoch; -1 if only the pipeline's source knows."""
+        """The number of samples in the epoch; -1 if only the pipeline's source knows it."""
         return self._epoch.size
 
     def __len__(self) -> int:
-        """Return batches in the epoch. If only the pipeline's source knows: 0, as in DALI.
+        """Return the number of batches in the epoch; 0, as in DALI, if only the pipeline's source knows it.
 
         Raises:
-            ValueError: only the source knows, and a batch is a single sample.
+            ValueError: only the source knows the number, and a batch is a single sample.
         """
         return len(self._epoch)
 
@@ -282,7 +282,7 @@ class BaseIterator(DaliMembers):
         if not self._enable_checkpointing:
             return
         self._restore_epoch()
-        # Fetching the first batch must not show in a checkpoint made before the user takes it.
+        # A checkpoint that is made before the user takes the first batch must not include it, although it was fetched.
         self._initial_checkpoints = self._save()
 
     def _restore_epoch(self) -> None:
@@ -304,7 +304,7 @@ class BaseIterator(DaliMembers):
         return [pipe.checkpoint(iterator=state) for pipe in self._pipes]
 
     def checkpoints(self) -> list[bytes]:
-        """Return the checkpoint of each pipeline, after the last batch taken.
+        """Return a checkpoint of each pipeline, from which it continues after the last batch taken.
 
         Raises:
             ValueError: the pipelines were made without ``enable_checkpointing``.
@@ -314,13 +314,13 @@ class BaseIterator(DaliMembers):
         return self._save() if self._ever_consumed else self._initial_checkpoints
 
 
-# The base class that iterators in programs for DALI derive from. They call `_get_outputs`, `_schedule_runs` and
-# `_advance_and_check_drop_last`, and cut batches according to `_remove_padded`.
+# The name of the base class from which iterators in programs for DALI derive. These iterators call `_get_outputs`, `_schedule_runs` and
+# `_advance_and_check_drop_last`, and use `_remove_padded` to cut batches.
 _DaliBaseIterator = BaseIterator
 
 
 def _as_flag(auto_reset: str | bool | None) -> bool:
-    # 1 and 0 are rejected, as in DALI.
+    # As in DALI, the numbers 1 and 0 are rejected.
     if isinstance(auto_reset, np.bool_):
         auto_reset = bool(auto_reset)
     if auto_reset is True or auto_reset == "yes":

@@ -1,4 +1,4 @@
-"""The members of DALI's base iterator that programs read and set, on top of this package's epochs."""
+"""The members of DALI's base iterator that programs read and set, implemented by this package's epochs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from penstock.plugin.epochs import Epoch, LastBatchPolicy, ReaderEpoch, SizedEpo
 
 
 class DaliMembers:
-    """Gives an iterator DALI's names for the state of its epoch.
+    """Adds properties with DALI's names for the state of an iterator's epoch.
 
-    Where DALI has arrays, these are copies that cannot be written to: assign a new one to change the state.
+    Arrays are read-only copies: assign a new array to change the state.
     """
 
     batch_size: int
@@ -22,7 +22,7 @@ class DaliMembers:
 
     @property
     def _size(self) -> int:
-        """Samples in the epoch; -1 if only the pipeline's source knows."""
+        """The number of samples in the epoch; -1 if only the pipeline's source knows it."""
         return self._epoch.size
 
     @_size.setter
@@ -36,7 +36,7 @@ class DaliMembers:
         else:
             policy, padded = self._last_batch_policy, self._last_batch_padded
             if not isinstance(self._epoch, SizedEpoch):
-                # The previous epoch counted batches rather than samples.
+                # So far, the epoch counted batches, not samples.
                 counter *= self.batch_size * self._num_gpus
             self._epoch = SizedEpoch(int(size), self.batch_size, self._num_gpus, policy, padded)
         self._epoch.counter = counter

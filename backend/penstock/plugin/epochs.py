@@ -1,4 +1,4 @@
-"""Epochs as iterators count them: where one ends, what its last batch is, and where the next begins."""
+"""Counts the epochs of iterators: where an epoch ends, what its last batch is, and where the next epoch begins."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 
 class LastBatchPolicy(Enum):
-    """The policy for the last batch of an epoch if it is not full.
+    """What happens to the last batch of an epoch if it is not full.
 
-    For the samples 1 to 7 in batches of 2:
+    With samples 1 to 7 in batches of 2:
 
     ======= ================ =========== ===========================
     policy  reader pads      last batch  the next epoch begins with
@@ -32,14 +32,15 @@ class LastBatchPolicy(Enum):
 
 
 class Epoch:
-    """An epoch that ends when the pipeline does; the base of counted epochs.
+    """An epoch that ends when the pipeline's source ends; the base class of epochs with a known size.
 
     Args:
-        has_length: ``len`` of it is 0 instead of a ValueError.
+        has_length: whether the epoch's ``len`` is 0, rather than raising ValueError.
 
     Attributes:
-        counter: samples taken in this epoch, including those read ahead of it; batches if `size` is -1.
-        size: the number of samples in the epoch; -1: until the pipeline ends.
+        counter: the number of samples of this epoch that were taken, including those that the previous epoch took; if
+            `size` is -1, the number of batches.
+        size: the number of samples in the epoch; -1: the epoch ends when the pipeline's source ends.
     """
 
     size = -1
@@ -50,12 +51,12 @@ class Epoch:
 
     @property
     def over(self) -> bool:
-        """Whether everything in the epoch was taken."""
+        """Whether all samples in the epoch were taken."""
         return False
 
     @property
     def last_is_short(self) -> bool:
-        """Whether the last batch taken must be dropped, because the epoch ended within it."""
+        """Whether the batch taken last must be dropped, because the epoch ended in the middle of it."""
         return False
 
     @property
@@ -73,11 +74,11 @@ class Epoch:
         self.counter += 1
 
     def within(self) -> list[int] | None:
-        """Return the number of samples of each pipeline's last batch within the epoch; None: all."""
+        """Return how many samples of each pipeline's last batch belong to the epoch; None: all."""
         return None
 
     def remaining(self) -> list[int] | None:
-        """Return :meth:`within`, if the other samples must be removed."""
+        """Return how many samples of each pipeline's last batch remain after it is cut; None: it is not cut."""
         return None
 
     def begin_next(self) -> None:
@@ -85,7 +86,7 @@ class Epoch:
         self.counter = 0
 
     def restart(self) -> None:
-        """Advance from any position to the next epoch, of which nothing was read ahead."""
+        """Advance from any position to the next epoch; no samples of it were taken yet."""
         self.counter = 0
 
     def __len__(self) -> int:
@@ -100,13 +101,13 @@ class Epoch:
         return {"counter": self.counter}
 
     def restore(self, state: dict[str, object]) -> None:
-        """Restore a :meth:`state`."""
+        """Restore a state that :meth:`state` returned."""
         for name, value in state.items():
             setattr(self, name, value)
 
 
 class SizedEpoch(Epoch):
-    """An epoch whose number of samples, over all pipelines together, the user sets."""
+    """An epoch for which the user sets the number of samples of all pipelines together."""
 
     def __init__(self, size: int, batch_size: int, pipelines: int, policy: LastBatchPolicy, padded: bool) -> None:
         super().__init__()
@@ -142,7 +143,7 @@ class SizedEpoch(Epoch):
         return [self._batch_size] * whole + ([rest] if rest else [])
 
     def begin_next(self) -> None:
-        # Samples of the next epoch used to fill a batch are not taken again.
+        # Samples of the next epoch that filled the last batch are not taken again.
         reads_ahead = self._policy == LastBatchPolicy.FILL and not self._padded
         self.counter = self.counter % self.size if reads_ahead else 0
 
@@ -154,8 +155,8 @@ class SizedEpoch(Epoch):
 class ReaderEpoch(Epoch):
     """An epoch of a reader's data set, with a shard for each pipeline.
 
-    Shards differ by up to one sample and readers advance to the next shard after each epoch, so the position read ahead
-    in the next shard is tracked for every shard.
+    Shards differ in size by up to one sample, and readers advance to the next shard after each epoch. So this tracks, for every
+    shard, how many samples of the next shard were already read.
 
     Args:
         metas: ``reader_meta`` of the reader of each pipeline.
@@ -167,12 +168,11 @@ class ReaderEpoch(Epoch):
         sticks_to_shard: whether readers stay in their shards.
         shard_ids: the shard of each pipeline.
         sizes: the number of samples of each shard.
-        current_sizes, ahead: the number of samples of each shard, and how many of them the previous epoch has already read. Both rotate
-            with the
-            shards if pipelines read ahead: entry i belongs to the pipeline that started with shard i.
+        current_sizes, ahead: the number of samples of each shard, and how many of them the previous epoch has already read.
+            Both rotate with the shards if pipelines read ahead: entry i belongs to the pipeline that started with shard i.
 
     Raises:
-        AssertionError: the readers do not agree on the data or how to read it.
+        AssertionError: the readers differ in their data set, shards or padding.
     """
 
     def __init__(self, metas: Sequence[Mapping[str, int]], batch_size: int, policy: LastBatchPolicy) -> None:
@@ -243,7 +243,7 @@ class ReaderEpoch(Epoch):
             self._turn()
 
     def _carry_over(self) -> None:
-        """Start an epoch without the samples that the previous epoch's last batches took from it."""
+        """Start the next epoch without those of its samples that the last batches of the previous epoch contained."""
         consumed = self.counter - min(self.ahead)
         self.ahead = [ahead + consumed - size for ahead, size in zip(self.ahead, self.current_sizes)]
         self.counter = min(self.ahead)
@@ -251,7 +251,7 @@ class ReaderEpoch(Epoch):
             self._turn()
         self.size = self._whole_batches(max(size - ahead for size, ahead in zip(self.current_sizes, self.ahead)))
         if self.size == 0:
-            # The whole epoch has been read already, so it is skipped.
+            # All samples of the epoch were read already, so the epoch is skipped.
             self.ahead = [0] * self.shards
             self.counter = 0
             self._turn()

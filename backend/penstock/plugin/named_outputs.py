@@ -1,4 +1,4 @@
-"""Shared by the iterators of PyTorch and PaddlePaddle: for each pipeline a dictionary of its outputs by name."""
+"""The base class that the iterators of PyTorch and PaddlePaddle share: outputs of a pipeline as a dictionary by name."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Batch = dict[str, Any]
 
 
 class NamedOutputsIterator(BaseIterator):
-    """Returns batches as a list with one ``{name: data}`` for each pipeline; the frameworks' iterators convert the
+    """Returns batches as a list with one ``{name: data}`` for each pipeline; subclasses convert the
     data.
 
     Args:
-        pipelines: one, or a list (one per GPU), with equal batch sizes.
+        pipelines: a pipeline, or a list with one for each GPU, with equal batch sizes.
         output_map: names for the pipeline's outputs, in order.
         dynamic_shape: ignored: shapes may always change from batch to batch.
         size, reader_name, auto_reset, fill_last_batch, last_batch_padded, last_batch_policy, prepare_first_batch: see
             :class:`~penstock.plugin.base_iterator.BaseIterator`.
 
     Raises:
-        AssertionError, ValueError, RuntimeError: as for that class.
+        AssertionError, ValueError, RuntimeError: see that class.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class NamedOutputsIterator(BaseIterator):
         prepare_first_batch: bool = True,
     ) -> None:
         self.output_map = self._names(output_map)
-        # Programs for DALI read the names here.
+        # Programs for DALI read the names from this attribute.
         self._output_categories = set(self.output_map)
         if len(set(self.output_map)) != len(self.output_map):
             raise AssertionError("output_map names should be distinct")
@@ -59,7 +59,7 @@ class NamedOutputsIterator(BaseIterator):
     # -- implemented by each framework -----------------------------------------------------------------------------
 
     def _names(self, output_map: Sequence[Any]) -> list[str]:
-        """Return the names of the outputs, from the user's arguments."""
+        """Return the names of the outputs; ``output_map`` is the user's argument."""
         return list(output_map)
 
     def _data(self, pipe: Pipeline, name: str, batch: object) -> object:
@@ -67,7 +67,7 @@ class NamedOutputsIterator(BaseIterator):
         raise NotImplementedError
 
     def _first(self, count: int, data: Any) -> object:
-        """Return the first samples of a converted output."""
+        """Return the first ``count`` samples of a converted output."""
         return data[:count]
 
     # -- shared by all frameworks ------------------------------------------------------------------------------------

@@ -18,13 +18,13 @@ __all__ = ["DALIClassificationIterator", "DALIGenericIterator", "LastBatchPolicy
 class DALIGenericIterator(NamedOutputsIterator):
     """Returns batches as a list with one ``{name: paddle.Tensor}`` for each pipeline.
 
-    A tensor's first dimension is the batch. Samples of one output must have equal shapes, unless its entry of the
-    output map says that they are ragged: then the batch is a list of tensors, one for each sample.
+    A tensor's first dimension is the batch. Samples of an output must have equal shapes, unless the output is declared as
+    ragged in the output map; then the batch is a list of tensors, one for each sample.
 
     Args:
-        pipelines: one, or a list (one per GPU), with equal batch sizes.
-        output_map: names for the pipeline's outputs, in order; or pairs of a name and the number of dimensions in which
-            samples differ (0: none).
+        pipelines: a pipeline, or a list with one for each GPU, with equal batch sizes.
+        output_map: names for the pipeline's outputs, in order. Instead of a name, an item may be a pair of a name and the number
+            of dimensions in which samples may differ (0: none).
 
     The other arguments are those of :class:`~penstock.plugin.named_outputs.NamedOutputsIterator`.
     """
@@ -43,7 +43,7 @@ class DALIClassificationIterator(DataAndLabels, DALIGenericIterator):
 
 
 def feed_ndarray(dali_tensor: object, arr: paddle.Tensor) -> paddle.Tensor:
-    """Copy a tensor of a pipeline (or a batch of equal shapes) to ``arr``, which it returns.
+    """Copy a tensor of a pipeline, or a batch of samples of equal shapes, to ``arr``; return ``arr``.
 
     Raises:
         AssertionError: shapes or types differ.
@@ -58,7 +58,7 @@ def feed_ndarray(dali_tensor: object, arr: paddle.Tensor) -> paddle.Tensor:
 
 
 def _tensor(tensor: Any) -> paddle.Tensor:
-    """Return a copy, as Paddle does not report when it is done with the pipeline's memory."""
+    """Return a copy of a tensor: Paddle does not report when it no longer reads memory, so the pipeline's is not shared."""
     return paddle.to_tensor(np.asarray(tensor.as_cpu()), place=_place(tensor))
 
 

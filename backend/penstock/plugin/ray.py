@@ -1,4 +1,4 @@
-"""Ray Data: a pipeline as a stage of a data set's plan, on as many machines as Ray has.
+"""Ray Data: runs a pipeline as a stage of a data set's plan, on all machines of a Ray cluster.
 
 >>> images = ray.data.read_binary_files("s3://bucket/photos", include_paths=True)  # doctest: +SKIP
 >>> prepared = map_pipeline(  # doctest: +SKIP
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["map_pipeline"]
 
-# The columns of a row, stacked into one array.
+# One array for each column, with the values of all rows.
 Columns = dict[str, np.ndarray]
 
 
@@ -42,26 +42,26 @@ def map_pipeline(
 ) -> Dataset:
     """Run a pipeline on each row and add its outputs as columns; rows keep their order and their other columns.
 
-    The pipeline runs in actors, which build it once. If an actor dies, Ray repeats its batch, so each row appears exactly once;
-    random numbers, and which rows share a batch, may then differ.
+    The pipeline runs in actors, each of which builds it once. If an actor dies, Ray repeats the actor's batch, so each row appears
+    exactly once; random numbers, and which rows share a batch, may then differ.
 
     Args:
         dataset: the dataset to process.
-        pipeline: a function decorated with ``@pipeline_def``; a pipeline, or the path of one saved with
-            ``Pipeline.save`` or ``serialize``. Each actor makes a separate one.
-        inputs: the column that feeds each external source of the pipeline, by the source's name. It has bytes, or
+        pipeline: a function decorated with ``@pipeline_def``, a pipeline, or the path of a pipeline saved with
+            ``Pipeline.save`` or ``serialize``. Each actor makes a separate pipeline from it.
+        inputs: the column that feeds each external source of the pipeline, by the source's name. A column contains bytes, or
             arrays, which may differ in shape from row to row.
-        outputs: names of the columns for the pipeline's outputs, in order. If samples differ in shape, a column holds
-            arrays one by one.
-        batch_size: rows that are processed together.
-        concurrency: the number of actors, or the smallest and the largest number.
+        outputs: the names of the columns for the pipeline's outputs, in order. If samples of an output differ in shape, each row
+            of the column contains a separate array.
+        batch_size: the number of rows that are processed together.
+        concurrency: the number of actors, or a pair of the smallest and the largest number.
         num_cpus, num_gpus: the resources of each actor; with GPUs the pipeline's ``device_id`` is 0.
         settings: the pipeline's settings. With ``on_error="skip"``, rows that cannot be read are dropped.
 
     Raises:
-        ValueError: no inputs or outputs are named, or the batch size is not positive.
+        ValueError: ``inputs`` or ``outputs`` is empty, or the batch size is not positive.
 
-    The errors of a batch are those of ``ray.data``, and name the row's position in it.
+    If a batch fails, ``ray.data`` raises its error, which names the position of the row in the batch.
     """
     if not inputs or not outputs:
         raise ValueError("Name the pipeline's inputs, each with a column, and its outputs")
@@ -87,7 +87,7 @@ def map_pipeline(
 
 
 def _as_sent(pipeline: Callable[..., Pipeline] | Pipeline | str | Path) -> Callable[..., Pipeline] | bytes:
-    """Return a pipeline in the form that is sent to actors: the function that makes it, or the saved pipeline."""
+    """Return a pipeline in the form that is sent to actors: the function that makes it, or its saved bytes."""
     if isinstance(pipeline, Pipeline):
         return pipeline.serialize()
     return Path(pipeline).read_bytes() if isinstance(pipeline, (str, Path)) else pipeline
@@ -141,11 +141,11 @@ def _sample(value: object) -> np.ndarray:
 
 
 def _column(batch: TensorList) -> np.ndarray:
-    """Return an output's samples: one array, or if they differ in shape an array of arrays."""
+    """Return the samples of an output as one array; if they differ in shape, as an array of arrays."""
     host = batch.as_cpu()
     samples = host.samples
     if len({sample.shape for sample in samples}) <= 1:
-        # Without a copy: the memory is not used again while Ray holds it.
+        # Without a copy: the memory is not reused as long as Ray refers to it.
         return host.stacked()
     column = np.empty(len(samples), object)
     column[:] = [sample.copy() for sample in samples]

@@ -1,4 +1,4 @@
-"""For pipelines that Triton runs from their Python source."""
+"""A decorator for pipelines that Triton runs from their Python source."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from penstock.pipeline.definition import is_definition, mark_autoserialize
 
 
 def autoserialize(dali_pipeline: Callable[..., object]) -> Callable[..., Any]:
-    """Decorate the pipeline of a file that the `penstock` backend should serve.
+    """Decorate the pipeline in a file that the backend `penstock` serves.
 
     Args:
         dali_pipeline: a function decorated with :func:`penstock.pipeline_def`.
 
     Raises:
-        TypeError: it is not decorated with ``pipeline_def``.
+        TypeError: ``dali_pipeline`` is not decorated with ``pipeline_def``.
     """
     if not is_definition(dali_pipeline):
         raise TypeError("Only `@pipeline_def` can be decorated with `@triton.autoserialize`.")

@@ -1,4 +1,4 @@
-"""Iterators with lookahead, with the interface of Google CLU's ``PeekableDatasetIterator``."""
+"""Iterators that can peek at the next batch, with the interface of Google CLU's ``PeekableDatasetIterator``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.plugin.jax.iterators import DALIGenericIterator, data_iterator
 
 try:
     from clu.data.dataset_iterator import ArraySpec
-except ImportError:  # Without CLU, JAX's own description of an array, which has the same attributes.
+except ImportError:  # without CLU: JAX's own description of an array, which has the same attributes
     from jax import ShapeDtypeStruct as ArraySpec
 
 
@@ -41,7 +41,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
         super().__init__(*arguments, **keywords)
         self._lock = threading.RLock()
 
-    # For tools that inspect the signature.
+    # For tools that inspect the signature, which is the base class's.
     functools.update_wrapper(__init__, DALIGenericIterator.__init__)
 
     def __next__(self) -> dict[str, jax.Array]:
@@ -55,7 +55,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
         return self if self._peeked is not None else super().__iter__()
 
     def peek(self) -> dict[str, jax.Array]:
-        """Return the batch that ``next`` will return."""
+        """Return the batch that ``next`` returns next, without taking it."""
         with self._lock:
             if self._peeked is None:
                 self._peeked = self._checked(super().__next__())
@@ -68,14 +68,14 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
         return self._pool.submit(self.peek)
 
     def checkpoints(self) -> list[bytes]:
-        """See the base class; raises RuntimeError if a batch was peeked and not taken."""
+        """See the base class. Raise RuntimeError if :meth:`peek` returned a batch that was not taken yet."""
         if self._peeked is not None:
             raise RuntimeError("A batch was returned by `peek`: take it with `next` before making a checkpoint.")
         return super().checkpoints()
 
     @property
     def element_spec(self) -> dict[str, object]:
-        """Shape and dtype of each output by name."""
+        """The shape and dtype of each output, by name."""
         if self._element_spec is None:
             self.peek()
         assert self._element_spec is not None
@@ -83,7 +83,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
 
     @property
     def is_nonpadding(self) -> Any:
-        """Whether each sample of the last batch belongs to the epoch, rather than padding the batch: bool of shape
+        """Whether each sample of the last batch belongs to the epoch, rather than being padding: an array of bool of shape
         (batch,)."""
         counts = self._epoch.within() or [self.batch_size] * self._num_gpus
         flags = np.concatenate([np.arange(self.batch_size) < count for count in counts])

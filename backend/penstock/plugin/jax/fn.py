@@ -22,20 +22,20 @@ def jax_function(
     device: str | None = None,
     preserve: bool = True,
 ) -> Callable[..., Any]:
-    """Decorate a function of JAX arrays, so that pipelines can use it as an operator.
+    """Decorate a function of JAX arrays, so that pipelines can use the function as an operator.
 
     Args:
-        function: takes for each input an array whose first dimension is the batch (samples must have equal shapes), and
-            returns one (several as a tuple). It may be compiled with ``jax.jit``.
-        num_outputs: how many arrays it returns; 0: it returns None.
-        output_layouts: the layout of a sample, for all outputs, or a sequence of them. By default an output has that of
-            the input at the same position, if it has as many dimensions.
-        sharding: view the arrays as global ones with this sharding; for processes with one device each.
-        device: ``cpu`` or ``gpu``; by default that of the inputs.
-        preserve: call it even if no output of the pipeline depends on it.
+        function: takes an array for each input, whose first dimension is the batch (samples must have equal shapes), and
+            returns an array, or a tuple of several. It may be compiled with ``jax.jit``.
+        num_outputs: the number of arrays that the function returns; 0: it returns None.
+        output_layouts: the layout of a sample, for all outputs, or a sequence with the layout of each. By default, an output has
+            the layout of the input at the same position, if they have equally many dimensions.
+        sharding: if set, the function gets global arrays with this sharding; only for processes with one device each.
+        device: ``cpu`` or ``gpu``; by default the device of the inputs.
+        preserve: whether to call the function even if no output of the pipeline depends on it.
 
     Raises:
-        NotImplementedError: ``sharding`` if this process has several devices.
+        NotImplementedError: ``sharding`` is set, and this process has several devices.
 
     >>> @jax_function  # doctest: +SKIP
     ... @jax.jit
@@ -59,7 +59,7 @@ def jax_function(
 
 
 def _on_global_arrays(function: Callable[..., Any], sharding: jax.sharding.Sharding) -> Callable[..., object]:
-    """Wrap a function: pass this process's shards to it as global arrays, and return this process's shards of its results."""
+    """Wrap a function so that it gets this process's shards as global arrays, and return this process's shards of the results."""
     if jax.local_device_count() != 1:
         raise NotImplementedError(
             f"`sharding` needs processes with one device each; this one has {jax.local_device_count()}"

@@ -27,12 +27,12 @@ class DALIGenericIterator(BaseIterator):
     ...     images, labels = batch["images"], batch["labels"]
 
     Args:
-        pipelines: one, or a list (one per device), with equal batch sizes.
+        pipelines: a pipeline, or a list with one for each device, with equal batch sizes.
         output_map: names for the pipeline's outputs, in order.
         size, reader_name, auto_reset, last_batch_padded, last_batch_policy, prepare_first_batch: see
             :class:`~penstock.plugin.base_iterator.BaseIterator`. ``LastBatchPolicy.PARTIAL`` is not supported.
-        sharding: the shards of all pipelines become one global array of this sharding.
-        pmap_compatible: arrays get a leading dimension: one entry for each pipeline.
+        sharding: if set, the batches of all pipelines become one global array with this sharding.
+        pmap_compatible: whether arrays get a leading dimension with one entry for each pipeline.
 
     Raises:
         AssertionError, ValueError, RuntimeError: as for :class:`~penstock.plugin.base_iterator.BaseIterator`.
@@ -60,7 +60,7 @@ class DALIGenericIterator(BaseIterator):
         if last_batch_policy == LastBatchPolicy.PARTIAL:
             raise AssertionError("JAX iterator does not support partial last batch policy.")
         self.output_map = list(output_map)
-        # Programs for DALI read the names here.
+        # Programs for DALI read the names from this attribute.
         self._output_categories = set(self.output_map)
         self._sharding = sharding
         self._pmap_compatible = bool(pmap_compatible)
@@ -78,7 +78,7 @@ class DALIGenericIterator(BaseIterator):
         }
 
     def _joined(self, shards: list[jax.Array]) -> jax.Array:
-        """Return the batches of all pipelines as one array."""
+        """Return one output of all pipelines as one array; ``shards``: the batch of each pipeline."""
         if len(shards) == 1 and self._sharding is None and not self._pmap_compatible:
             return shards[0]
         if any(shard.shape != shards[0].shape for shard in shards):
@@ -93,7 +93,7 @@ class DALIGenericIterator(BaseIterator):
 
 
 def _stacked(shards: list[jax.Array]) -> jax.Array:
-    """Return shards with a leading dimension: sharded over their devices, or on the one where they all are."""
+    """Return shards as one array with a leading dimension: sharded over their devices, or on their common device."""
     devices = [next(iter(shard.devices())) for shard in shards]
     if len(set(devices)) == 1 and len(devices) > 1:
         return jnp.stack(shards)
@@ -108,7 +108,7 @@ def _stacked(shards: list[jax.Array]) -> jax.Array:
 
 
 def default_num_threads_value() -> int:
-    """Return the default number of threads of a decorated function's pipelines."""
+    """Return the default number of threads in the pipelines of a decorated function."""
     return _DEFAULT_NUM_THREADS
 
 
@@ -129,18 +129,18 @@ def data_iterator(
 ) -> Callable[..., Any]:
     """Decorate the graph-defining function, so that its call returns a :class:`DALIGenericIterator`.
 
-    The call takes the function's arguments, those of :class:`~penstock.Pipeline`, and ``checkpoints`` (returned by the
-    iterator's method of that name). ``num_threads`` is 4 by default; ``device_id`` the first GPU, or None.
+    The call takes the arguments of the function and of :class:`~penstock.Pipeline`, and ``checkpoints``, as returned by the
+    iterator's method of that name. ``num_threads`` is 4 by default; ``device_id`` is the first GPU, or None if there is none.
 
     Args:
-        pipeline_fn: a function that returns the pipeline. With ``sharding`` or ``devices`` it takes ``shard_id`` and
-            ``num_shards``; one pipeline is made for each device of this process, and ``batch_size`` at the call is that
-            of all devices together.
+        pipeline_fn: a graph-defining function. With ``sharding`` or ``devices``, it must take ``shard_id`` and
+            ``num_shards``; one pipeline is made for each device of this process, and the ``batch_size`` in the call is the
+            number of samples for all devices together.
         output_map: names for the pipeline's outputs, in order.
         size, reader_name, auto_reset, last_batch_padded, last_batch_policy, prepare_first_batch: see
             :class:`~penstock.plugin.base_iterator.BaseIterator`. ``LastBatchPolicy.PARTIAL`` is not supported.
-        sharding: return global arrays with this sharding.
-        devices: return batches with a leading dimension that is sharded over these devices.
+        sharding: if set, batches are global arrays with this sharding.
+        devices: if set, batches have a leading dimension that is sharded over these devices.
         pmap_compatible: see :class:`DALIGenericIterator`.
 
     Raises:
@@ -191,7 +191,7 @@ def _decorator_of(
                 checkpoint = checkpoints[0] if checkpoints else None
                 return kind(factory(*args, checkpoint=checkpoint, **keywords), **settings)
             shards = _shards_of(devices) if devices is not None else _shards_in(sharding, keywords.get("seed"))
-            # DALI's rule, even if fewer devices are chosen.
+            # As in DALI, all devices count, even if fewer are chosen.
             parts = jax.device_count() if devices is not None else shards.count
             keywords["batch_size"] //= parts
             pipelines = _one_for_each(factory, shards, checkpoints, args, keywords)
@@ -203,7 +203,7 @@ def _decorator_of(
 
 
 def _shards_of(devices: Sequence[jax.Device]) -> BatchShards:
-    """Return a shard for each of these devices."""
+    """Return a shard of the batch for each of these devices."""
     if jax.local_device_count() != jax.device_count():
         raise RuntimeError("`devices` cannot be used with several processes: use `sharding` instead.")
     return BatchShards(len(devices), {number: [device] for number, device in enumerate(devices)}, False)
@@ -227,7 +227,7 @@ def _one_for_each(
     args: Sequence[object],
     keywords: dict[str, object],
 ) -> list[Pipeline]:
-    """Return a pipeline for each shard of this process, on the GPU of its first device."""
+    """Return a pipeline for each shard of this process, on the GPU of the shard's first device."""
     if checkpoints and len(checkpoints) != len(shards.local):
         raise RuntimeError(f"There are {len(checkpoints)} checkpoints for {len(shards.local)} devices.")
     pipelines = []

@@ -1,4 +1,4 @@
-"""How a JAX sharding splits batches among devices and processes."""
+"""Determines how a JAX sharding splits batches among devices and processes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class BatchShards:
     """The shards of a batch.
 
     Attributes:
-        count: number of shards, over all processes.
-        local: this process's shards in ascending order: the number of each, and the devices that hold a copy of it.
-        replicated: whether another process holds a copy of one of them.
+        count: the number of shards, over all processes.
+        local: this process's shards in ascending order: the number of each, and the devices that hold a copy of the shard.
+        replicated: whether another process holds a copy of one of this process's shards.
     """
 
     count: int
@@ -56,7 +56,7 @@ def batch_shards(sharding: Sharding) -> BatchShards:
 
 
 def _of_batch(sharding: Sharding) -> Sharding:
-    """Return the sharding of the first dimension alone."""
+    """Return the sharding of an array that has only the first dimension."""
     if not isinstance(sharding, NamedSharding):
         return sharding
     if any(axes is not None for axes in sharding.spec[1:]):
@@ -68,7 +68,7 @@ def _of_batch(sharding: Sharding) -> Sharding:
 
 
 def global_array(shards: Sequence[object], sharding: Sharding) -> jax.Array:
-    """Return a global array of this process's shards, in ascending order, each copied to the devices that hold it."""
+    """Make a global array from this process's shards, in ascending order; copy each shard to the devices that hold it."""
     found = batch_shards(sharding)
     if len(shards) not in (len(found.local), found.num_devices):
         raise ValueError(

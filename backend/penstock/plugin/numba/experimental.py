@@ -1,4 +1,4 @@
-"""DALI's first location of :class:`NumbaFunction`."""
+"""The original location of :class:`NumbaFunction` in DALI."""
 
 from penstock.python_function import NumbaFunction
 

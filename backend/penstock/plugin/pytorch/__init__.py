@@ -1,4 +1,4 @@
-"""PyTorch: iterators that return tensors, and Python operators on them."""
+"""PyTorch: iterators that return PyTorch tensors, and functions of PyTorch tensors as operators."""
 
 from penstock.plugin.epochs import LastBatchPolicy
 from penstock.plugin.pytorch import fn

@@ -22,7 +22,7 @@ class _TorchIterator(NamedOutputsIterator):
         return Lender()
 
     def _share_outputs(self, pipe: Pipeline) -> tuple[TensorList, ...]:
-        # PyTorch's current stream waits for the batch; the calling thread does not.
+        # PyTorch's current stream waits for the batch; the calling thread does not wait.
         stream = None if pipe.device_id is None else torch.cuda.current_stream(pipe.device_id)
         with pipe.running_through(PipelineAPIType.ITERATOR):
             return pipe.share_outputs(stream)
@@ -43,7 +43,7 @@ class _TorchIterator(NamedOutputsIterator):
 class DALIGenericIterator(_TorchIterator):
     """Returns batches as a list with one ``{name: torch.Tensor}`` for each pipeline.
 
-    A tensor's first dimension is the batch. Tensors share the pipeline's memory, and stay valid as long as the program
+    A tensor's first dimension is the batch. Tensors share the pipeline's memory, and remain valid as long as the program
     refers to them. Samples of one output must have equal shapes.
 
     Args: those of :class:`~penstock.plugin.named_outputs.NamedOutputsIterator`.
@@ -62,9 +62,9 @@ class DALIRaggedIterator(_TorchIterator):
     """A :class:`DALIGenericIterator` for outputs whose samples have different shapes.
 
     Args:
-        output_types: the type of each output: ``DENSE_TAG``: one tensor of samples with equal shapes;
+        output_types: the type of each output: ``DENSE_TAG``: a tensor of samples with equal shapes;
             ``SPARSE_LIST_TAG``: a list of the samples; ``SPARSE_COO_TAG``: a sparse tensor in coordinate format, whose
-            rows are one-dimensional samples. None: all are dense.
+            rows are the samples, which must be one-dimensional. None: all are dense.
     """
 
     DENSE_TAG = "dense"
@@ -114,7 +114,7 @@ class DALIRaggedIterator(_TorchIterator):
 
 
 def _sparse(rows: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Return one-dimensional tensors as the rows of a sparse one."""
+    """Return a sparse tensor whose rows are these one-dimensional tensors."""
     values = torch.hstack(list(rows))
     columns = [torch.arange(len(row), device=values.device) for row in rows]
     numbers = [torch.full_like(column, index) for index, column in enumerate(columns)]

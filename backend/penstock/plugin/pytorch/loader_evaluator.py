@@ -1,4 +1,4 @@
-"""Measures how much of a training loop's time its data loader costs."""
+"""Measures how much of a training loop's time is spent waiting for the data loader."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["LoaderEvaluator"]
 class LoaderEvaluator:
     """A data loader that measures the wait for each batch, or replays batches from memory.
 
-    Train once with ``mode="log"`` and once with ``mode="replay"``: the difference is what a perfect loader would save.
+    Train once with ``mode="log"`` and once with ``mode="replay"``: the difference in time is what a perfect loader would save.
 
     Args:
-        dataloader: PyTorch's, or anything with its interface.
-        mode: ``log``: batches are loaded; ``replay``: the last ``num_cached_batches`` are loaded up front and repeated
+        dataloader: PyTorch's data loader, or an object with the same interface.
+        mode: ``log``: batches are loaded; ``replay``: all batches are loaded up front, and the last ``num_cached_batches`` are repeated
             up to the loader's length.
         num_cached_batches: the number of batches to keep for ``replay``.
         metrics_file: the file that :meth:`save_metrics` writes.
@@ -77,7 +77,7 @@ class LoaderEvaluator:
         self.end_time = time.time()
 
     def get_metrics(self) -> dict[str, object]:
-        """Return times in seconds and counts of the last iteration; empty before it."""
+        """Return times in seconds, and counts, of the last iteration; an empty dictionary before the first one."""
         if not self.batch_times:
             return {}
         total = 0.0 if self.start_time is None or self.end_time is None else self.end_time - self.start_time

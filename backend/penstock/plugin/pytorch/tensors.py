@@ -15,7 +15,7 @@ from penstock.tensors.cuda import require_cupy, stream_at
 if TYPE_CHECKING:
     from penstock.tensors.streams import Stream
 
-# The largest amount of memory that is retained for PyTorch's queued work; beyond that, a pipeline waits for the work.
+# The largest number of bytes that are retained for work that PyTorch has queued; above this, a pipeline waits for the work.
 _MAX_RETAINED_BYTES = 256 << 20
 
 to_torch_type: dict[DALIDataType, torch.dtype] = {
@@ -24,34 +24,34 @@ to_torch_type: dict[DALIDataType, torch.dtype] = {
 
 
 class Lender:
-    """Lends memory of pipelines to PyTorch, and gets it back once PyTorch's work on it is done.
+    """Lends memory of pipelines to PyTorch, and releases it once PyTorch's work on it is done.
 
-    PyTorch queues work, and may release a batch long before it reads it. The pipeline's stream could wait for that work
-    before it uses the memory again; but then the next batches would not be prepared while PyTorch computes, and PyTorch
-    would have to wait for them. So the memory is retained until the work is done, and the stream waits only if too much
-    is retained.
+    PyTorch queues work, and a program may release a batch long before PyTorch reads it. If the pipeline's stream waited for
+    this work before it reuses the memory, the next batches would not be prepared while PyTorch computes, and PyTorch would have
+    to wait for them. So the memory is retained until the work is done, and the stream waits only if too much memory is
+    retained.
 
     Attributes:
         bytes: the number of retained bytes.
     """
 
     def __init__(self) -> None:
-        # Reentrant: the garbage collector may release tensors at any time.
+        # Reentrant: the garbage collector may release tensors at any time, also while the lock is held.
         self._lock = threading.RLock()
         self._retained: deque[_RetainedArray] = deque()
         self.bytes = 0
 
     def take_back(self) -> None:
-        """Release the memory that is not read any more."""
+        """Release the retained memory that PyTorch no longer reads."""
         with self._lock:
             while self._retained and (self.bytes > _MAX_RETAINED_BYTES or self._retained[0].read.query()):
                 self._release_oldest()
 
     def keep(self, array: Any, producer: Stream, consumer: torch.cuda.Stream) -> None:
-        """Keep an array until the work queued so far on PyTorch's stream is done.
+        """Retain an array until the work queued so far on PyTorch's stream is done.
 
         Args:
-            producer: the stream on which its memory will be used again.
+            producer: the stream on which the array's memory will be used again.
         """
         with self._lock:
             self._retained.append(_RetainedArray(array, consumer.record_event(), producer))
@@ -70,7 +70,7 @@ class Lender:
 
 
 class _RetainedArray(NamedTuple):
-    """An array, the event on PyTorch's stream that follows its last use, and the stream that uses its memory afterwards."""
+    """An array, the event on PyTorch's stream after its last use, and the stream that will use its memory again."""
 
     array: Any
     read: torch.cuda.Event
@@ -78,7 +78,7 @@ class _RetainedArray(NamedTuple):
 
 
 class _Lease:
-    """Owns an array of a pipeline while there are tensors of PyTorch that share its memory."""
+    """Owns an array of a pipeline as long as PyTorch tensors that share its memory exist."""
 
     def __init__(self, lender: Lender, array: Any, producer: Stream, consumer: torch.cuda.Stream) -> None:
         self._lender, self._array, self._producer, self._consumer = lender, array, producer, consumer
@@ -88,7 +88,7 @@ class _Lease:
 
 
 def from_host(array: Any) -> torch.Tensor:
-    """Return a tensor that shares the memory of a numpy array; a copy if that is read-only."""
+    """Return a tensor that shares the memory of a numpy array; a copy if the array is read-only."""
     return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 
@@ -97,8 +97,8 @@ def lend(array: Any, producer: Stream, lender: Lender) -> torch.Tensor:
 
     Args:
         array: a CuPy array, C-contiguous.
-        producer: the stream on which its memory will be used again.
-        lender: takes the memory back.
+        producer: the stream on which the array's memory will be used again.
+        lender: retains the memory after the tensor is released.
     """
     cupy = require_cupy()
     lender.take_back()
@@ -108,7 +108,7 @@ def lend(array: Any, producer: Stream, lender: Lender) -> torch.Tensor:
     lease = _Lease(lender, array, producer, consumer)
     memory = cupy.cuda.UnownedMemory(array.data.ptr, array.nbytes, lease, array.device.id)
     view = cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0))
-    # The current stream is set for the array's device, as each device has its own.
+    # The current stream is set for the array's device: each device has a separate current stream.
     with array.device, stream_at(consumer.cuda_stream, array.device.id):
         return torch.from_dlpack(view)
 
@@ -123,10 +123,10 @@ def to_torch_tensor(dali_tensor: Tensor, copy: bool = False) -> torch.Tensor:
 
     Args:
         dali_tensor: a tensor on either device.
-        copy: False: the memory is shared.
+        copy: whether to copy the memory; False: the tensor shares it.
 
     Raises:
-        ValueError: a batch whose samples differ in shape.
+        ValueError: the samples of a batch differ in shape.
     """
     if isinstance(dali_tensor, TensorList):
         dali_tensor = dali_tensor.as_tensor()
@@ -140,8 +140,8 @@ def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: object = None
 
     Args:
         dali_tensor: a tensor on either device.
-        arr: contiguous, where to copy to.
-        cuda_stream: the stream to copy on; by default the call waits for the copy.
+        arr: the tensor to copy to, which must be contiguous.
+        cuda_stream: the stream on which to copy; by default, the call waits for the copy.
 
     Raises:
         AssertionError: shapes or types differ.

@@ -1,4 +1,4 @@
-"""Pipelines as data sets of ``tf.data``, through its interface to Python generators."""
+"""Pipelines as data sets of ``tf.data``, implemented with its interface to Python generators."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ DTypes: TypeAlias = "tf.DType | Sequence[tf.DType]"
 Shapes: TypeAlias = "tf.TensorShape | Sequence[int | None] | Sequence[Sequence[int | None] | None] | None"
 
 
-# Copies in the middle of an iteration.
+# The copies of pipelines whose iteration has begun and not ended.
 _running: set[Pipeline] = set()
 
 
 @atexit.register
 def _end() -> None:
-    """End all iterations: TensorFlow does so after Python has ended, when it may wait for a generator forever."""
+    """End all iterations now: TensorFlow would do so after Python has ended, and could then wait for a generator forever."""
     if _running:
         for found in gc.get_objects():
             if isinstance(found, OwnedIterator):
-                found._iterator_resource = None  # private: what keeps the iteration, and has no public way to end it
+                found._iterator_resource = None  # private: keeps the iteration alive; no public method ends it
     while _running:
         _running.pop().close()
 
 
 def serialize_pipeline(pipeline: Pipeline) -> bytes:
-    """Return the pipeline as data sets run it.
+    """Return the saved pipeline, of which each iteration over a data set runs a copy.
 
     Raises:
-        RuntimeError: it has operators that cannot be saved, such as Python functions.
+        RuntimeError: the pipeline has operators that cannot be saved, such as Python functions.
     """
     try:
         return pipeline.serialize()
@@ -57,7 +57,7 @@ def serialize_pipeline(pipeline: Pipeline) -> bytes:
 
 
 def dataset_options() -> tf.data.Options:
-    """Return options for data sets after this one: it prefetches by itself, so TensorFlow has nothing to tune."""
+    """Return options for data sets that follow this one. They disable TensorFlow's tuning, as the pipeline prefetches by itself."""
     options = tf.data.Options()
     options.autotune.enabled = False
     options.experimental_optimization.apply_default_optimizations = False
@@ -68,12 +68,12 @@ class Input:
     """A data set that feeds an external source.
 
     Args:
-        dataset: a dataset with one tensor in each element; strings, such as encoded images, are fed as their bytes.
-        layout: a sample's layout; None: as the external source says.
-        batch: whether elements are batches rather than samples; None: as the external source says.
+        dataset: a data set whose elements are single tensors; strings, such as encoded images, are fed as bytes.
+        layout: the layout of a sample; None: the external source's.
+        batch: whether elements are batches rather than samples; None: batches, which external sources without a callback expect.
 
     Raises:
-        TypeError: it is not a data set.
+        TypeError: ``dataset`` is not a data set.
     """
 
     def __init__(self, dataset: tf.data.Dataset, *, layout: str | None = None, batch: bool | None = False) -> None:
@@ -90,29 +90,29 @@ class Input:
 class DALIDatasetWithInputs(tf.data.Dataset):  # type: ignore[misc, unused-ignore]
     """A data set of a pipeline's batches, which other data sets and Python sources may feed.
 
-    Each iteration runs a fresh copy of the pipeline. With a reader it never ends, like the pipeline; with inputs or sources it
-    ends when one of them does, and drops the samples that do not fill a batch.
+    Each iteration runs a new copy of the pipeline. If the pipeline has a reader, the data set never ends, like the pipeline. If it has
+    inputs or sources, the data set ends when one of them does; samples that do not fill a batch are dropped.
 
-    Outputs on a GPU are copied to the host. TensorFlow uses a batch's host memory in place if all samples are in one block;
-    samples of decoders are not, and are copied into one. Inputs are copied once.
+    Outputs on a GPU are copied to the host. TensorFlow uses a batch on the host in place if all its samples lie in one block of memory.
+    The outputs of decoders do not, so they are copied into one block. Inputs are copied once.
 
     Args:
-        pipeline: the pipeline; its outputs are the elements, as a tuple of tensors (batch, ...). Samples of one output
+        pipeline: the pipeline; an element is the tuple of its outputs, tensors of shape (batch, ...). Samples of an output
             must have equal shapes within a batch.
-        output_dtypes: the types of the outputs, a tuple; or one, if there is one output.
-        output_shapes: their shapes, including the batch; None stands for any number, or for any shape. If a shape has
-            fewer dimensions, an output's dimensions of 1 are dropped, as is the batch if ``batch_size`` is 1.
+        output_dtypes: a tuple with the type of each output, or a type if there is one output.
+        output_shapes: the shapes of the outputs, including the batch; None stands for any extent, or for any shape. If a shape has
+            fewer dimensions than an output, the output's dimensions of extent 1 are dropped, also the batch's if ``batch_size`` is 1.
         fail_on_device_mismatch: without effect: outputs are always on the host.
-        input_datasets: data sets of samples, or :class:`Input`, by the names of the external sources that they feed.
-        batch_size, num_threads, device_id, prefetch_queue_depth: the copies' settings. Where there is no GPU, `device_id` is
-            None.
-        exec_separated, cpu_prefetch_queue_depth, gpu_prefetch_queue_depth: separate depths; the greater one counts.
+        input_datasets: data sets of samples, or objects of :class:`Input`, by the name of the external source that each feeds.
+        batch_size, num_threads, device_id, prefetch_queue_depth: settings of the copies of the pipeline. Without a GPU, `device_id`
+            must be None.
+        exec_separated, cpu_prefetch_queue_depth, gpu_prefetch_queue_depth: separate depths for CPU and GPU; the larger one is used.
         exec_dynamic: without effect.
         dtypes, shapes: deprecated names of `output_dtypes` and `output_shapes`.
 
     Raises:
-        TypeError: `output_dtypes` are not types, or the inputs are not data sets.
-        ValueError: inputs and external sources do not match, or types and shapes are not one for each output.
+        TypeError: `output_dtypes` are not types, or an input is not a data set.
+        ValueError: inputs and external sources do not match, or the number of types or shapes is not that of the outputs.
         RuntimeError: the pipeline cannot be saved.
     """
 
@@ -147,7 +147,7 @@ class DALIDatasetWithInputs(tf.data.Dataset):  # type: ignore[misc, unused-ignor
         self._batches = tf.data.Dataset.from_generator(
             functools.partial(_elements, copies, signature), output_signature=signature
         )
-        super().__init__(self._batches._variant_tensor)  # private: what a data set is made of
+        super().__init__(self._batches._variant_tensor)  # private: the base class's constructor needs it
 
     def _inputs(self) -> list[tf.data.Dataset]:
         return [self._batches]
@@ -163,8 +163,8 @@ class DALIDataset(DALIDatasetWithInputs):
     """A data set of a pipeline's batches; see :class:`~penstock.plugin.tf.experimental.DALIDatasetWithInputs`.
 
     Raises:
-        ValueError: the pipeline has external sources, which `experimental.DALIDatasetWithInputs` takes.
-        TypeError: there are `input_datasets`.
+        ValueError: the pipeline has external sources; use `experimental.DALIDatasetWithInputs` for these.
+        TypeError: `input_datasets` is passed.
     """
 
     def __init__(
@@ -193,8 +193,8 @@ class Copies:
 
     Args:
         pipeline: the pipeline to copy.
-        sources: the sources that feed the copies.
-        batch_size, num_threads, device_id, depth: settings of the copies.
+        sources: the sources that feed the external sources of each copy.
+        batch_size, num_threads, device_id, depth: the settings of each copy.
     """
 
     def __init__(
@@ -259,7 +259,7 @@ def _batches_of_source(pipeline: Pipeline) -> Iterator[tuple[TensorList, ...]]:
 
 
 def _begun(source: Source) -> Source:
-    """Return the same source, in this process and from its beginning."""
+    """Return a copy of a source that runs in this process and starts from the beginning."""
     return Source(
         source.source,
         source.cycle,
@@ -273,7 +273,7 @@ def _begun(source: Source) -> Source:
 
 
 class _Elements:
-    """The elements of a data set, in the form of a pipeline's input."""
+    """Iterates over the elements of a data set, in the form of a pipeline's input."""
 
     def __init__(self, dataset: tf.data.Dataset) -> None:
         self._dataset = dataset
@@ -289,10 +289,10 @@ def _elements(copies: Copies, signature: Sequence[tf.TensorSpec]) -> Iterator[tu
 
 
 def as_declared(batch: TensorList, spec: tf.TensorSpec, index: int) -> np.ndarray:
-    """Return an output as an array of the declared type and shape, which shares its memory where it can.
+    """Return an output as an array of the declared type and shape, which shares the output's memory if possible.
 
     Raises:
-        TypeError, ValueError: it has another type, or a shape that does not fit; samples differ in shape.
+        TypeError, ValueError: the output has another type or shape, or its samples differ in shape.
     """
     host = batch.as_cpu()
     if not host.is_dense_tensor() and len({sample.shape for sample in host.samples}) > 1:
@@ -312,7 +312,7 @@ def as_declared(batch: TensorList, spec: tf.TensorSpec, index: int) -> np.ndarra
 
 
 def _squeezed(shape: tuple[int, ...], wanted: tf.TensorShape) -> tuple[int, ...] | None:
-    """Return the shape without its dimensions of 1, as far as the declared shape requires; None: they cannot match."""
+    """Return a shape without as many dimensions of extent 1 as the declared shape ``wanted`` requires; None if it cannot match."""
     if wanted.rank is None or (len(shape) == wanted.rank and wanted.is_compatible_with(shape)):
         return shape
     if len(shape) <= wanted.rank:
@@ -360,7 +360,7 @@ def _external_sources(pipeline: Pipeline) -> list[OpNode]:
 
 
 def _sources(pipeline: Pipeline, inputs: Mapping[str, tf.data.Dataset | Input]) -> list[Source]:
-    """Return the sources that feed the pipeline's external sources."""
+    """Return the sources for the pipeline's external sources: ``inputs``, and their own callbacks."""
     what = (
         "`input_datasets` must be a dictionary that maps input names (the `name` specified for External Source node in DALI "
         "pipeline) to input datasets objects (`tf.data.Dataset`) or `nvidia.dali.plugin.tf.experimental.Input` wrapper objects"

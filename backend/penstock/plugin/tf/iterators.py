@@ -1,4 +1,4 @@
-"""A pipeline's next batch as an operation of a graph: DALI's interface from before data sets."""
+"""A pipeline's next batch as an operation of a graph: DALI's older interface, which data sets replace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def DALIIterator() -> Callable[..., list[Any]]:
 
 
 def DALIRawIterator() -> Callable[..., list[Any]]:
-    """Return the function :func:`DALIIteratorWrapper`, which takes saved pipelines, too."""
+    """Return the function :func:`DALIIteratorWrapper`, which accepts saved pipelines, too."""
     return DALIIteratorWrapper
 
 
@@ -38,19 +38,19 @@ def DALIIteratorWrapper(
     device_id: int | None = -1,
     **ignored: object,
 ) -> list[object]:
-    """Return tensors with the pipeline's next batch, each time the graph that contains them runs.
+    """Return tensors that, each time the graph that contains them runs, get the pipeline's next batch.
 
     Args:
-        pipeline, serialized_pipeline: one of them.
+        pipeline, serialized_pipeline: the pipeline, or the bytes of a saved one.
         sparse: whether each output is a `tf.SparseTensor` of samples that may differ in shape.
         shapes: the shapes of the outputs, with the batch dimension.
-        dtypes: the outputs' dtypes.
-        batch_size: -1: that of the first of the shapes.
+        dtypes: the types of the outputs.
+        batch_size: the batch size; -1: the first extent of the first of ``shapes``.
         prefetch_queue_depth, num_threads, device_id: the settings of the copy of the pipeline that runs.
         exec_dynamic, ignored: without effect.
 
     Raises:
-        ValueError: there are neither shapes nor a batch size, or no pipeline.
+        ValueError: there are neither shapes nor a batch size, or there is no pipeline.
     """
     if not len(shapes) and batch_size == -1:
         raise ValueError(
@@ -80,7 +80,7 @@ def DALIIteratorWrapper(
 
 
 class _Wanted:
-    """An output in the requested form."""
+    """The form in which an output is requested."""
 
     def __init__(self, dtype: tf.DType, shape: object, sparse: bool) -> None:
         self.types = [tf.int64, dtype, tf.int64] if sparse else [dtype]
@@ -92,7 +92,7 @@ class _Wanted:
         return _coordinates(batch) if self._sparse else [as_declared(batch, self._spec, index)]
 
     def tensor(self, arrays: Iterator[tf.Tensor]) -> tf.Tensor | tf.SparseTensor:
-        """Return the tensor made from the next of these arrays."""
+        """Return the tensor for this output, made from the next arrays of the iterator."""
         if self._sparse:
             indices, values, shape = itertools.islice(arrays, 3)
             return tf.SparseTensor(indices, values, shape)
@@ -100,7 +100,7 @@ class _Wanted:
 
 
 def _coordinates(batch: TensorList) -> list[np.ndarray]:
-    """Return the positions of all values, the values, and the smallest shape that holds them."""
+    """Return the coordinates of all values, the values, and the smallest shape that contains all samples."""
     samples = batch.as_cpu().samples
     where = [
         np.insert(np.indices(sample.shape, np.int64).reshape(sample.ndim, -1).T, 0, number, axis=1)

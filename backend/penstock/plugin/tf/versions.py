@@ -1,4 +1,4 @@
-"""Whether data sets work with the installed TensorFlow, which programs for DALI check."""
+"""Tells whether data sets work with the installed TensorFlow; called by programs for DALI."""
 
 from __future__ import annotations
 

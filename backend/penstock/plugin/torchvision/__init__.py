@@ -1,4 +1,4 @@
-"""The transforms of `torchvision.transforms.v2`, by their names, with the same values: on PIL images, arrays and tensors.
+"""The transforms of `torchvision.transforms.v2`, with the same names and results, for PIL images, arrays and tensors.
 
 >>> from penstock.plugin.torchvision.transforms import v2
 >>> transform = v2.Compose([v2.Resize(256), v2.CenterCrop(224), v2.ToImage(), v2.ToDtype("float32", scale=True)])

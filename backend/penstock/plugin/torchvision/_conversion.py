@@ -16,7 +16,7 @@ _MODES = {
     3: {"uint8": "RGB"},
     4: {"uint8": "RGBA"},
 }
-# The modes whose type `ToTensor` changes.
+# The modes of PIL images whose type `to_tensor` changes.
 _OF_TO_TENSOR = {"1": np.uint8, "I;16": np.int16, "I;16B": np.int16}
 _ALSO = {3: ("YCbCr", "HSV"), 4: ("CMYK", "RGBX")}
 
@@ -53,7 +53,7 @@ def to_image(inpt: PilImage | Pixels | np.ndarray | Tensor) -> Tensor:
 
 
 def _to_tensor(picture: PilImage | Pixels) -> Tensor:
-    """Convert like `pil_to_tensor`, but 16 bits to signed integers, and black and white to 0 and 255."""
+    """Convert like `pil_to_tensor`, except that images of 16 bits become signed integers, and black and white 0 and 255."""
     if isinstance(picture, Pixels) or picture.mode not in _OF_TO_TENSOR:
         return pil_to_tensor(picture)
     array = np.array(picture, _OF_TO_TENSOR[picture.mode])
@@ -64,7 +64,7 @@ def to_tensor(inpt: PilImage | Pixels | np.ndarray) -> Tensor:
     """Return a PIL image or an array (H, W, C) as a tensor (C, H, W); uint8 becomes floats from 0 to 1.
 
     Raises:
-        TypeError, ValueError: the value is neither a PIL image nor an array, or has other dimensions.
+        TypeError, ValueError: the value is neither a PIL image nor an array, or an array does not have two or three dimensions.
     """
     library = torch()
     if isinstance(inpt, np.ndarray):
@@ -82,7 +82,7 @@ def to_pil_image(pic: np.ndarray | Tensor, mode: str | None = None) -> PilImage:
     """Return a tensor (C, H, W) or an array (H, W, C) as a PIL image; floats from 0 to 1 become uint8.
 
     Raises:
-        TypeError, ValueError: PIL has no mode for it.
+        TypeError, ValueError: the shape, type or mode is none that PIL images can have.
     """
     from PIL import Image
 

@@ -28,16 +28,16 @@ _BATCH_SIZE = 32
 
 
 class ExportError(PenstockError, ValueError):
-    """A transform cannot become part of a pipeline."""
+    """Raised if a transform cannot become part of a pipeline."""
 
 
 @dataclass(frozen=True)
 class _Traced:
-    """Images in a pipeline.
+    """Images in a pipeline, at some step of a transform.
 
     Attributes:
-        node: a node of uint8 (H, W, C), or of float (C, H, W).
-        stage: `pil`, `tensor` (of uint8) or `float`.
+        node: a node with images, uint8 (H, W, C) or float (C, H, W).
+        stage: what the transform has at this step: `pil` images, `tensor` (of uint8), or `float` tensors.
         channels: the number of channels of the images.
     """
 
@@ -46,7 +46,7 @@ class _Traced:
     channels: int = 3
 
     def through(self, node: DataNode) -> _Traced:
-        """Return the same kind of images, after an operator."""
+        """Return images at the same stage, with the output ``node`` of an operator."""
         return replace(self, node=node)
 
 
@@ -101,7 +101,7 @@ def _pad(transform: v2.Pad, images: _Traced) -> _Traced:
 
 
 def _pillow(name: str, *numbers: Callable[..., float]) -> _Trace:
-    """Return a PIL function with the arguments in the transform."""
+    """Return a function that exports a transform of PIL images; ``numbers`` read arguments from the transform."""
 
     def trace(transform: object, images: _Traced) -> _Traced:
         if images.stage != "pil":
@@ -122,7 +122,7 @@ def _rotation(transform: v2.RandomRotation, images: _Traced) -> _Traced:
     rotated = fn.pillow_function(
         images.node,
         function="rotate",
-        # In single precision, like the random draw.
+        # Rounded to single precision, like an angle that is drawn at random.
         arguments=[float(np.float32(angle)), float(transform.expand)],
         interpolation=filter_name(transform.interpolation).replace("nearest-exact", "nearest"),
         fill=list(joined_fill(transform.fill)),
@@ -201,7 +201,7 @@ _TRACES: dict[type, _Trace] = {
 
 
 def traced(transform: Function, images: DataNode) -> DataNode:
-    """Apply a transform to images of uint8 (H, W, 3), in the definition of a pipeline.
+    """Apply a transform to uint8 images (H, W, 3) in the definition of a pipeline.
 
     Args:
         transform: a transform of this package, of torchvision (`transforms` or `transforms.v2`), of timm
@@ -209,7 +209,7 @@ def traced(transform: Function, images: DataNode) -> DataNode:
         images: RGB, of layout HWC.
 
     Returns:
-        Images (H, W, C) of uint8, or tensors (C, H, W) of uint8 or float, as the transform ends.
+        The transform's result: images (H, W, C) of uint8, or tensors (C, H, W) of uint8 or float.
 
     Raises:
         ExportError: a transform is random, or no operator does the same.
@@ -231,7 +231,7 @@ def traced(transform: Function, images: DataNode) -> DataNode:
 
 
 def _scaled(images: _Traced, steps: Sequence[Function]) -> tuple[_Traced, int]:
-    """Return the floats made by the first of the steps, and the number of these steps."""
+    """Return the floats that the first steps make, and the number of these steps."""
     found = scaling_of(list(steps))
     assert found is not None
     count, reference, _ = found
@@ -274,17 +274,17 @@ def pipeline(
     num_threads: int = 1,
     prefetch_queue_depth: int = 1,
 ) -> Pipeline:
-    """Return a pipeline with the results of a transform for `PIL.Image.open(file).convert("RGB")`.
+    """Return a pipeline that computes what a transform returns for `PIL.Image.open(file).convert("RGB")`.
 
-    Its input is called `images`, its output `output`.
+    The input of the pipeline is called `images`, and the output `output`.
 
     Args:
         transform: a transform of this package, of torchvision (`transforms` or `transforms.v2`), of timm
             (`create_transform`), or the return value of a torchvision `weights.transforms()`.
         batch_size: the largest number of images at a time.
-        encoded: the input is files (JPEG, PNG and so on); otherwise RGB images of uint8, of layout HWC.
-        orientation: turn files upright as their Exif data says, which PIL leaves to `ImageOps.exif_transpose`.
-        device_id: the GPU that transforms what the host has decoded, with the same values; None: the host transforms it.
+        encoded: whether the input is encoded files (JPEG, PNG and so on); otherwise, it is RGB images of uint8, of layout HWC.
+        orientation: whether to turn images upright by their Exif data; in PIL, `ImageOps.exif_transpose` does this.
+        device_id: the number of the GPU that transforms images that the host has decoded, with the same results; None: no GPU.
         num_threads, prefetch_queue_depth: the pipeline's number of threads and prefetch queue depth.
 
     Raises:
@@ -315,18 +315,18 @@ def export(
     orientation: bool = False,
     version: int = 1,
 ) -> list[Path]:
-    """Write a model for Triton that takes encoded images and answers with what a transform returns.
+    """Write a model for Triton that takes encoded images and returns the results of a transform.
 
     Args:
         transform: a transform of this package, of torchvision (`transforms` or `transforms.v2`), of timm
             (`create_transform`), or the return value of a torchvision `weights.transforms()`.
-        model: the folder to write, e.g. ``model_repository/preprocess``; its name is the model's.
+        model: the folder to write, e.g. ``model_repository/preprocess``; its name is the name of the model.
         batch_size: the model's largest batch.
-        orientation: turn files upright as their Exif data says.
+        orientation: whether to turn images upright by their Exif data.
         version: the model's version.
 
     Returns:
-        The files written.
+        The paths of the files written.
 
     Raises:
         ExportError: a transform is random, or no operator does the same.

@@ -1,4 +1,4 @@
-"""The functions for one kind of tensors each: `resize_image`, `resize_mask`, `resize_bounding_boxes` and so on."""
+"""The kernels, each of which is a function for one kind of tensor: `resize_image`, `resize_mask` and so on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from penstock.plugin.torchvision._kinds import (
 from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._typing import Function, Leaf, Tensor
 
-# The metadata parameters of each kernel, after the tensor or the first argument, and whether the result has a canvas.
+# For each kernel: the metadata parameters after the tensor or the first argument, and whether the result includes the canvas (`both`).
 _BOXES = """
     affine format canvas_size -> boxes; center_crop format canvas_size -> both; crop format -> both;
     elastic format canvas_size -> boxes; horizontal_flip format canvas_size -> boxes; pad format canvas_size -> both;
@@ -41,7 +41,7 @@ _Parameter = inspect.Parameter
 
 
 class ExplicitBoxes(NamedTuple):
-    """Metadata of boxes in a plain tensor, with the attributes of :class:`Boxes`."""
+    """Metadata of boxes in a plain tensor, with the same attributes as :class:`Boxes`."""
 
     format: str
     canvas: tuple[int, int]
@@ -70,7 +70,7 @@ def _on_images(functional: Function, suffix: str, inner: Function) -> Function:
         image = bound.pop(suffix)
         plain = _plain(image)
         result = inner(plain, **bound)
-        # Values that are changed in place keep their class.
+        # If the function changed the values in place, return the caller's object, whose class remains.
         return image if result is plain else result
 
     return _named(kernel, f"{functional.__name__}_{suffix}", parameters, functional)
@@ -92,7 +92,7 @@ def _on_masks(functional: Function, inner: Function) -> Function:
 
 
 def _on_geometry(functional: Function, suffix: str, inner: Function, metadata_names: list[str], gives: str) -> Function:
-    """Return the kernel of a function for boxes or points."""
+    """Return the kernel of ``functional`` for boxes or points; ``inner`` is its implementation."""
     name = functional.__name__
     parameters = _signature(functional, suffix, without=_PIXEL_PARAMETERS)
     metadata = [_Parameter(each, _Parameter.POSITIONAL_OR_KEYWORD) for each in metadata_names]
@@ -108,7 +108,7 @@ def _on_geometry(functional: Function, suffix: str, inner: Function, metadata_na
     def kernel(*args: object, **kwargs: object) -> object:
         bound = signature.bind(*args, **kwargs).arguments
         values = _plain(bound.pop(suffix))
-        # The canvas of a crop follows from its arguments.
+        # Crops have no parameter `canvas_size`, as the new canvas follows from their arguments.
         height, width = bound.pop("canvas_size", (0, 0))
         if suffix == "bounding_boxes":
             kind, clamping = format_name(bound.pop("format", "XYXY")), bound.pop("clamping_mode", "soft")
@@ -130,7 +130,7 @@ def _specified(text: str) -> dict[str, tuple[list[str], str]]:
 
 
 def public_kernels(functionals: dict[str, Function]) -> dict[str, Function]:
-    """Return the kernels of these functions by their names; other kernels may be registered for the functions from then on."""
+    """Return the kernels of these functions by the kernels' names; from then on, kernels may be registered for the functions."""
     _FUNCTIONALS.update(functionals)
     boxes, points = _specified(_BOXES), _specified(_POINTS)
     found: dict[str, Function] = {}
@@ -163,7 +163,7 @@ def register_kernel(functional: Function | str, tv_tensor_cls: type) -> Callable
 
     Args:
         functional: a function of this module, or its name.
-        tv_tensor_cls: a class derived from `tv_tensors.TVTensor`, and not one in `tv_tensors`.
+        tv_tensor_cls: a class derived from `tv_tensors.TVTensor`, other than the classes in `tv_tensors`.
 
     Raises:
         ValueError: there is no such function or class, or the class has a kernel already.
@@ -199,7 +199,7 @@ def get_kernel(functional: Function, input_type: type, *, allow_passthrough: boo
     Args:
         functional: a function of this module.
         input_type: the type of the value.
-        allow_passthrough: a type that it does not take is returned unchanged.
+        allow_passthrough: whether to return, for a type that the function does not accept, a kernel that returns its argument unchanged.
 
     Raises:
         TypeError: the function does not accept the type.

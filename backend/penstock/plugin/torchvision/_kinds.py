@@ -1,4 +1,4 @@
-"""The kinds of values in a sample, and the function for each."""
+"""The kinds of values in a sample, and which function implements an operation for each kind."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from penstock.plugin.torchvision._typing import Canvas, Function, Leaf, Nested, 
 _FUNCTIONS: dict[str, dict[str, Function]] = {}
 _REGISTERED: dict[str, dict[type, Function]] = {}
 FORMATS = ("XYXY", "XYWH", "CXCYWH", "XYWHR", "CXCYWHR", "XYXYXYXY")
-"""The formats of boxes; the last three are of rotated ones."""
+"""The formats of boxes; the last three are for rotated boxes."""
 
 _NAMES = {"Image": "image", "Video": "video", "Mask": "mask", "BoundingBoxes": "boxes", "KeyPoints": "points"}
 
 
 def kind_of(value: object) -> str | None:
-    """Return the kind of a value: `pixels` (of PIL, or an array), `tensor`, `image`, `video`, `mask`, `boxes` or
+    """Return the kind of a value: `pixels` (a PIL image or an array), `tensor`, `image`, `video`, `mask`, `boxes` or
     `points`; None: something else.
     """
     if isinstance(value, Pixels) or is_pil(value):
@@ -43,7 +43,7 @@ def kind_of(value: object) -> str | None:
 
 
 def is_user_subclass(value: object) -> bool:
-    """Return whether it is a tensor of a class that the user derived from `TVTensor` itself."""
+    """Return whether a value is a tensor of a class that the user derived directly from `TVTensor`."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(value, torch.Tensor) or type(value) is torch.Tensor:
         return False
@@ -71,11 +71,12 @@ NOT_OF_IMAGES = frozenset({"uniform_temporal_subsample"})
 
 
 def function_for(name: str, *kinds: str) -> Callable[[Function], Function]:
-    """Declare a function as the implementation of ``name`` for some kinds of values.
+    """Return a decorator that declares a function as the implementation of ``name`` for some kinds of values.
 
-    For `boxes`, it takes the tensor, the format and the canvas, and returns tensor and canvas; for `points` the same
-    without a format; for `mask` at least three dimensions. `tensor` stands for images as well, but videos need `video` among the kinds.
-    `picture` stands for PIL images whose modes are not stored as pixels; it takes and returns PIL images.
+    For `boxes`, the function takes a tensor, the format and the canvas, and returns a tensor and a canvas; for `points`, the same
+    without the format; for `mask`, the tensor has at least three dimensions. The kind `tensor` includes images; videos are included only
+    if `video` is among the kinds. `picture` is for PIL images whose modes are not stored as pixels; the function takes and returns PIL
+    images.
     """
 
     def declare(function: Function) -> Function:
@@ -107,17 +108,17 @@ def refuse_twice(name: str, kind: type) -> None:
 
 
 def register(name: str, kind: type, function: Function) -> None:
-    """Register a function as the implementation of ``name`` for a user's class.
+    """Register a function as the implementation of ``name`` for a class of the user.
 
     Raises:
-        ValueError: there is one already.
+        ValueError: the class has a function for ``name`` already.
     """
     refuse_twice(name, kind)
     _REGISTERED.setdefault(name, {})[kind] = function
 
 
 def registered(name: str, kind: type) -> Function | None:
-    """Return the kernel registered by the user for a class or one of its bases, up to this package's classes."""
+    """Return the function that the user has registered for a class or one of its bases, up to this package's classes."""
     known = _REGISTERED.get(name)
     if not known:
         return None
@@ -134,11 +135,11 @@ def call(name: str, value: Leaf, *args: object, or_pass: bool = False, **kwargs:
 
     Args:
         name: the name of a function in `torchvision.transforms.v2.functional`.
-        value: an image, a tensor, or anything else that a sample holds.
-        or_pass: return a value unchanged if there is no function for it.
+        value: an image, a tensor, or any other value in a sample.
+        or_pass: whether to return a value unchanged if there is no function for its kind.
 
     Raises:
-        TypeError: there is no function for it.
+        TypeError: there is no function for the value's kind.
     """
     custom = registered(name, type(value))
     if custom is not None:
@@ -185,10 +186,10 @@ class Boxes:
     """The metadata of bounding boxes.
 
     Attributes:
-        kind, format: the format, and its name: `XYXY`, `XYWH`, `CXCYWH`, or of rotated ones `XYWHR`,
-            `CXCYWHR` or `XYXYXYXY`.
-        canvas: height and width of the image.
-        clamping: how boxes are clamped to the canvas, `soft` or `hard`; None: they are not.
+        kind, format: the format as the user specified it, and its name: `XYXY`, `XYWH` or `CXCYWH`, or for rotated boxes
+            `XYWHR`, `CXCYWHR` or `XYXYXYXY`.
+        canvas: the height and width of the image.
+        clamping: how boxes are clamped to the canvas, `soft` or `hard`; None: they are not clamped.
     """
 
     def __init__(self, boxes: Leaf) -> None:
@@ -199,7 +200,7 @@ class Boxes:
 
 
 def canvas_of(value: Leaf) -> Canvas:
-    """Return the height and width of the image that boxes or points belong to."""
+    """Return the height and width of the image to which boxes or points belong."""
     height, width = value.canvas_size
     return height, width
 
@@ -217,7 +218,7 @@ def format_name(kind: object) -> str:
 
 
 def size_of(value: Leaf) -> tuple[int, int]:
-    """Return the height and width of an image, or of the image that boxes and points belong to.
+    """Return the height and width of an image, or of the image to which boxes or points belong.
 
     Raises:
         TypeError: the value has no size.
@@ -226,7 +227,7 @@ def size_of(value: Leaf) -> tuple[int, int]:
 
 
 def dimensions_of(value: Leaf) -> tuple[int, int, int]:
-    """Return the channels, height and width; see :func:`size_of`."""
+    """Return the number of channels, the height and the width; see :func:`size_of`."""
     kind = kind_of(value)
     if kind == "pixels":
         if is_pil(value):
@@ -242,14 +243,14 @@ def dimensions_of(value: Leaf) -> tuple[int, int, int]:
 
 
 def released(value: Leaf) -> Leaf:
-    """Return one or several `Pixels` in the form of the caller's images."""
+    """Return one or several `Pixels` in the form in which the caller passed the images."""
     if isinstance(value, tuple):
         return tuple(map(released, value))
     return value.released() if isinstance(value, Pixels) else value
 
 
 def leaves_of(sample: Nested) -> tuple[list[Leaf], Callable[[list[Leaf]], Nested]]:
-    """Return all values of a sample of nested containers, and a function that replaces them."""
+    """Return all values in a sample's nested containers, and a function that returns the same containers with other values."""
     leaves: list[Leaf] = []
     rebuild = _walk(sample, leaves)
 

@@ -1,4 +1,4 @@
-"""Implementations of the functions for bounding boxes and points."""
+"""The functions for bounding boxes and points."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from penstock.plugin.torchvision._settings import borders_of, crop_anchor, pair_
 from penstock.plugin.torchvision._typing import Canvas, Corners, Fill, Floats, Size, Tensor
 
 Moved = tuple[Tensor, Canvas]
-# The corners of a box, from the columns of XYXY.
+# The columns of XYXY that are x and y of each corner of a box.
 _CORNERS = [[0, 1], [2, 1], [2, 3], [0, 3]]
 
 
 def converted(boxes: Tensor, old: str, new: str) -> Tensor:
-    """Return boxes (..., 4), or rotated ones, in another format; integers are rounded as torchvision rounds them.
+    """Convert boxes (..., 4), or rotated boxes, to another format; integers are rounded as by torchvision.
 
     Raises:
-        ValueError: boxes of one of the formats are rotated, and those of the other are not.
+        ValueError: only one of the two formats is for rotated boxes.
     """
     if old == new:
         return boxes
@@ -62,7 +62,7 @@ def _joined(first: Tensor, second: Tensor) -> Tensor:
 
 
 def clamped(boxes: Tensor, kind: str, canvas: Canvas, mode: str | None) -> Tensor:
-    """Return boxes cut off at the image's borders, unless the mode is None."""
+    """Return boxes clamped to the image, unless the mode is None."""
     if mode is None:
         return boxes.clone()
     if kind in ROTATED:
@@ -76,7 +76,7 @@ def clamped(boxes: Tensor, kind: str, canvas: Canvas, mode: str | None) -> Tenso
 
 
 def clamped_points(points: Tensor, canvas: Canvas) -> Tensor:
-    """Return points, moved to the nearest pixel of the image."""
+    """Return points; those outside the image are moved to the nearest pixel."""
     result = points.clone() if points.is_floating_point() else points.float()
     result[..., 0].clamp_(min=0, max=canvas[1] - 1)
     result[..., 1].clamp_(min=0, max=canvas[0] - 1)
@@ -144,7 +144,7 @@ def _scaled_boxes(boxes: Tensor, info: Boxes, canvas: Canvas, size: Size | None,
 
 
 def _in_input_format(corners: Tensor, info: Boxes, boxes: Tensor) -> Tensor:
-    """Return rotated boxes of four corners in the format of the input boxes."""
+    """Convert rotated boxes from four corners to the format, type and shape of the input ``boxes``."""
     return converted(corners, "XYXYXYXY", info.format).to(boxes.dtype).reshape(boxes.shape)
 
 
@@ -156,7 +156,7 @@ def _resize_points(
 
 
 def _offset(values: Tensor, across: int, down: int, width: int) -> Tensor:
-    """Return the shift of each column of boxes or points; that of extents is 0."""
+    """Return the shift of each column of boxes or points: of the first ``width`` columns, x and y; 0 for extents and angles."""
     columns = [across, down] * (width // 2) + [0] * (values.shape[-1] - width)
     return torch().tensor(columns, dtype=values.dtype, device=values.device)
 
@@ -168,7 +168,7 @@ def _shifted(boxes: Tensor, info: Boxes, across: int, down: int) -> Tensor:
 
 @function_for("crop", "boxes")
 def cropped(boxes: Tensor, info: Boxes, top: int, left: int, height: int, width: int) -> Moved:
-    """Return boxes in a region of their image."""
+    """Return boxes relative to a region of their image, clamped to it, and the region's height and width."""
     canvas, moved = (height, width), _shifted(boxes, info, -left, -top)
     moved = rectangles(moved) if info.format == "XYXYXYXY" else moved
     return clamped(moved, info.format, canvas, info.clamping), canvas
@@ -229,7 +229,7 @@ def _pad_points(
 
 
 def _around(points: Tensor) -> Tensor:
-    """Return the boxes that hold the corners (N, 4, 2)."""
+    """Return the smallest boxes that contain the corners (N, 4, 2)."""
     return torch().cat(torch().aminmax(points, dim=1), dim=1)
 
 
@@ -241,7 +241,7 @@ def _through_corners(
     floats: bool,
     origin: Tensor | None = None,
 ) -> Tensor:
-    """Return the boxes around their moved corners, relative to ``origin``; rotated boxes turn instead of growing."""
+    """Move the corners of boxes; return the boxes around them, relative to ``origin``. Rotated boxes turn instead of growing."""
     values = boxes.float() if floats and not boxes.is_floating_point() else boxes
     if info.format in ROTATED:
         corners = converted(values, info.format, "XYXYXYXY").reshape(-1, 2)
@@ -260,13 +260,13 @@ def _with_one(points: Tensor) -> Tensor:
 
 
 class _Affine:
-    """An affine motion of points.
+    """An affine transform of points.
 
     Args:
-        canvas: the image's canvas.
-        angle, translate, scale, shear: as for `affine`.
-        center: x and y; None: the middle.
-        expand: the image grows, so that nothing is lost.
+        canvas: the height and width of the image.
+        angle, translate, scale, shear: see `affine`.
+        center: x and y of the centre of rotation; None: the middle of the image.
+        expand: whether the image grows, so that all of it remains visible.
     """
 
     def __init__(
@@ -287,12 +287,14 @@ class _Affine:
             self.canvas = expanded_extents(pillow.inverse_affine(*parameters), canvas[1], canvas[0])
 
     def __call__(self, points: Tensor) -> Tensor:
-        """Return the moved points, floats (N, 2), relative to the old image's origin."""
+        """Return the moved points, floats (N, 2), relative to the origin of the old image."""
         matrix = torch().tensor(self._terms, dtype=points.dtype, device=points.device).reshape(2, 3).T
         return _with_one(points).matmul(matrix)
 
     def origin(self, like: Tensor) -> Tensor | None:
-        """Return the position of the new image's origin, of the type of ``like`` (1, 2), if it grows."""
+        """Return the origin of the new image, relative to the old one, as a tensor (1, 2) of the type of ``like``; None
+        if it does not grow.
+        """
         if not self._expand:
             return None
         height, width = map(float, self._before)
@@ -369,7 +371,7 @@ def _rotate_points(
 
 
 def _inverse_perspective(terms: Sequence[float], points: Tensor) -> Tensor:
-    """Return points moved in the inverse direction of the pixel lookup."""
+    """Return moved points. ``terms`` map output pixels to input pixels, so points move by the inverse mapping."""
     a, b, c, d, e, f, g, h = terms
     scale = a * e - b * d
     if scale == 0:
@@ -418,7 +420,7 @@ def _perspective_points(
 
 
 def _displaced(points: Tensor, canvas: Canvas, displacement: Tensor) -> Tensor:
-    """Return points (N, 2) moved by the displacement at their pixels."""
+    """Return points (N, 2), each moved by the displacement of its pixel."""
     library = torch()
     homogeneous = relative_positions(*canvas, points)
     towards = homogeneous - displacement.to(homogeneous)
@@ -439,7 +441,7 @@ def _elastic(boxes: Tensor, info: Boxes, displacement: Tensor, **_unused: object
         return _displaced(whole, info.canvas, displacement).to(boxes.dtype)
 
     if info.format in ROTATED:
-        # The centre moves; extents and angle stay.
+        # The centre moves; extents and angle remain.
         turned = converted(boxes, info.format, "CXCYWHR").reshape(-1, 5)
         turned = _joined(move(turned[:, :2]), turned[:, 2:])
         turned = clamped(turned, "CXCYWHR", info.canvas, info.clamping)
@@ -457,12 +459,12 @@ def _elastic_points(points: Tensor, canvas: Canvas, displacement: Tensor, **_unu
 
 
 def valid_boxes(boxes: Tensor, kind: str, canvas: Canvas, min_size: float, area: float) -> Tensor:
-    """Return a mask of the boxes that are inside and large enough."""
+    """Return a mask of the boxes that lie inside the image and are large enough."""
     if kind in ROTATED:
         corners = converted(boxes, kind, "XYXYXYXY")
         _, y1, x2, y2, x3, y3, x4, _ = corners.unbind(-1)
         width = ((corners[:, 0] - x2).pow(2) + (y1 - y2).pow(2)).sqrt()
-        # As torchvision computes the sides: from the second side's y and the third's x.
+        # As in torchvision, a side's length is computed from y of its second corner and x of its third.
         height = ((y2 - y3).pow(2) + (x3 - x4).pow(2)).sqrt()
     else:
         corners = converted(boxes, kind, "XYXY")
@@ -474,7 +476,7 @@ def valid_boxes(boxes: Tensor, kind: str, canvas: Canvas, min_size: float, area:
 
 
 def valid_points(points: Tensor, canvas: Canvas) -> Tensor:
-    """Return a mask of the points, or groups of points, that are inside."""
+    """Return a mask of the points, or groups of points, that lie inside the image."""
     x, y = points[..., 0], points[..., 1]
     inside = (x >= 0) & (x < canvas[1]) & (y >= 0) & (y < canvas[0])
     return inside.flatten(start_dim=1).all(dim=1) if inside.ndim > 1 else inside

@@ -1,4 +1,4 @@
-"""Implementations of the functions for PIL images of modes other than L, LA, RGB and RGBA, by Pillow's functions."""
+"""The functions for PIL images of modes other than L, LA, RGB and RGBA, implemented with Pillow's functions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from penstock.plugin.torchvision._typing import Corners, Fill, Floats, Interpola
 _FILTERS = {"nearest": 0, "nearest-exact": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
 _AFFINE, _PERSPECTIVE = 0, 2
 _WITHOUT_HUE = ("1", "I", "F")
-# Functions that are computed on tensors, and whether the result keeps the mode.
+# Functions that convert the image to a tensor and back, and whether the result has the mode of the image.
 _THROUGH_TENSORS = {"elastic": True, "erase": True, "gaussian_blur": True, "permute_channels": False}
 
 
@@ -39,7 +39,7 @@ def _filter(interpolation: Interpolation) -> Any:
 
 
 def _colour(fill: Fill, image: PilImage) -> Any:
-    """Return the fill value in Pillow's form."""
+    """Return the fill value in the form that Pillow accepts."""
     bands = len(image.getbands())
     values: list[float] = [fill or 0] if fill is None or isinstance(fill, (int, float)) else list(fill)
     values = values * bands if len(values) == 1 else values
@@ -221,7 +221,7 @@ def _gamma(image: PilImage, gamma: float, gain: float = 1.0) -> PilImage:
 
 
 def _enhanced(name: str, kind: str) -> None:
-    """Declare a function whose one argument is a factor."""
+    """Declare a function of `ImageEnhance`, whose argument is a factor."""
 
     @function_for(name, "picture")
     def _(image: PilImage, *factor: float, **named: float) -> PilImage:
@@ -231,7 +231,7 @@ def _enhanced(name: str, kind: str) -> None:
 
 
 def _operated(name: str) -> None:
-    """Declare a function of `ImageOps`, which has one argument or none."""
+    """Declare a function of `ImageOps`, which takes one argument or none."""
 
     @function_for(name, "picture")
     def _(image: PilImage, *argument: float, **named: float) -> PilImage:

@@ -1,4 +1,4 @@
-"""Implementations of the functions for PIL images, with Pillow's arithmetic."""
+"""The functions for PIL images that are stored as pixels, with Pillow's arithmetic."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from penstock.plugin.torchvision._settings import (
 )
 from penstock.plugin.torchvision._typing import Corners, Fill, Floats, Interpolation, PilImage, Size, Tensor
 
-# Pillow has one nearest filter, which torchvision uses for both of its nearest modes.
+# Pillow has a single nearest filter, which torchvision uses for both of its nearest modes.
 _NAMES = {"nearest-exact": "nearest"}
 _CORNERS = 4
 
 
 def _pixelwise(name: str, function: Callable[..., np.ndarray]) -> None:
-    """Declare a function of arrays."""
+    """Declare a function of arrays as the implementation of ``name``."""
 
     @function_for(name, "pixels")
     def _(image: Pixels, *args: object, **kwargs: object) -> Pixels:
@@ -147,7 +147,7 @@ def _affine(
 
 
 def shears_of(shear: Floats) -> list[float]:
-    """Return values along x and y, from one number or two."""
+    """Return the shear along x and y; ``shear`` is one number or two."""
     if isinstance(shear, (int, float)):
         return [float(shear), 0.0]
     angles = [float(angle) for angle in shear]
@@ -183,11 +183,11 @@ def _perspective(
 def perspective_terms(
     startpoints: Corners | None, endpoints: Corners | None, coefficients: Sequence[float] | None
 ) -> list[float]:
-    """Return the eight coefficients of a perspective: `coefficients`, or those that map ``startpoints`` to
-    ``endpoints`` backwards.
+    """Return the eight coefficients of a perspective: ``coefficients`` if set, otherwise those that map ``endpoints`` to
+    ``startpoints``.
 
     Raises:
-        ValueError: both are set, or neither, or their number is wrong.
+        ValueError: both coefficients and points are set, or neither, or the number of values is wrong.
     """
     if (coefficients is None) == (startpoints is None or endpoints is None):
         raise ValueError("Either `coefficients` are given, or `startpoints` and `endpoints`")
@@ -207,7 +207,7 @@ def perspective_terms(
 
 
 def _solved(matrix: np.ndarray, values: np.ndarray) -> list[float]:
-    """Return the least-squares solution, computed in double precision and rounded to single."""
+    """Return the least-squares solution, computed in double precision and rounded to single precision."""
     try:
         library = torch()
     except ImportError:
@@ -222,10 +222,10 @@ def _five_crops(image: Pixels, size: Size) -> tuple[Pixels, ...]:
 
 
 def five_regions(extents: tuple[int, int], size: Size) -> list[tuple[int, int, int, int]]:
-    """Return top, left, height and width of the corners and the middle.
+    """Return top, left, height and width of five regions: at the four corners and in the middle.
 
     Raises:
-        ValueError: the image is smaller.
+        ValueError: the image is smaller than a region.
     """
     height, width = pair_of(size)
     if height > extents[0] or width > extents[1]:
@@ -241,7 +241,7 @@ def _ten_crops(image: Pixels, size: Size, vertical_flip: bool = False) -> tuple[
 
 
 def compressed(image: PilImage, quality: int) -> PilImage:
-    """Return an image, compressed as JPEG and decoded again."""
+    """Compress an image as JPEG, and return the decoded result."""
     import io
 
     from PIL import Image
@@ -258,15 +258,15 @@ def _compressed(image: Pixels, quality: int) -> Pixels:
 
 
 def tensor_of(image: Pixels) -> Tensor:
-    """Return a tensor (C, H, W) of uint8 with separate memory."""
+    """Return a uint8 tensor (C, H, W) that shares no memory with the image."""
     array = image.array
-    # A resized image's memory is not shared.
+    # A resized image has newly computed memory, which nothing else uses.
     shared = image.plan is None
     return torch().from_numpy(array.copy() if shared else array).permute(2, 0, 1)
 
 
 def through_tensor(name: str, function: Callable[..., Tensor]) -> None:
-    """Declare a function of tensors for PIL images, which are converted to tensors and back."""
+    """Declare a function of tensors as the implementation for PIL images, which are converted to tensors and back."""
 
     @function_for(name, "pixels")
     def _(image: Pixels, *args: object, **kwargs: object) -> Pixels:

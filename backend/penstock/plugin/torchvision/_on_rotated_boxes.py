@@ -15,7 +15,7 @@ _SIDES = 4
 
 
 def converted_rotated(boxes: Tensor, old: str, new: str) -> Tensor:
-    """Return boxes (..., 5) or (..., 8) of another rotated format, which is not the old one."""
+    """Convert rotated boxes (..., 5) or (..., 8) to another format for rotated boxes; the formats must differ."""
     if old == "CXCYWHR":
         boxes = _anchored(boxes, -1)
     elif old == "XYXYXYXY":
@@ -66,12 +66,12 @@ def _measured(boxes: Tensor) -> Tensor:
 
 
 def _precise(boxes: Tensor) -> Tensor:
-    """Return the boxes in single precision at least."""
+    """Return the boxes as floats of at least single precision."""
     return boxes if boxes.dtype in (torch().float32, torch().float64) else boxes.float()
 
 
 def rectangles(corners: Tensor) -> Tensor:
-    """Return the rectangles over the longer diagonals of parallelograms (..., 8)."""
+    """Return the rectangles with the longer diagonals of parallelograms (..., 8)."""
     library, floats = torch(), _precise(corners)
     x1, y1, x2, y2, x3, y3, x4, y4 = floats.unbind(-1)
     middle_x, middle_y = (x1 + x3) / 2, (y1 + y3) / 2
@@ -94,13 +94,13 @@ def rectangles(corners: Tensor) -> Tensor:
 
 
 def flipped_rotated(boxes: Tensor, kind: str, canvas: Canvas, axis: int) -> Tensor:
-    """Mirror along an axis: 0: left to right; 1: upside down."""
+    """Mirror boxes; ``axis``: 0: left to right; 1: top to bottom."""
     extent, result = canvas[1 - axis], boxes.clone()
     if kind == "XYXYXYXY":
         result[..., axis::2] = -(boxes[..., axis::2] - extent)
         return result[..., [2, 3, 0, 1, 6, 7, 4, 5]]
     if kind == "XYWHR":
-        # The second corner becomes the first.
+        # After mirroring, the second corner is the anchor.
         cos, sin = _turn(boxes[..., 4])
         result[..., 0] += boxes[..., 2] * cos
         result[..., 1] -= boxes[..., 2] * sin
@@ -110,15 +110,15 @@ def flipped_rotated(boxes: Tensor, kind: str, canvas: Canvas, axis: int) -> Tens
 
 
 def clamped_rotated(corners: Tensor, canvas: Canvas, mode: str) -> Tensor:
-    """Return rotated boxes (N, 8), shrunk at the same angle to lie inside the image.
+    """Return rotated boxes (N, 8) that are shrunk, without turning, to lie inside the image.
 
     Args:
-        corners: x and y of each.
-        canvas: height and width.
+        corners: x and y of the four corners of each box.
+        canvas: the height and width of the image.
         mode: `hard`: all corners come to lie inside; `soft`: the box still covers the part of the image that it covered.
     """
     original = corners.clone()
-    for _ in range(_SIDES):  # Clamp at the left border, then turn by 90 degrees.
+    for _ in range(_SIDES):  # clamp at the left border, then turn by 90 degrees
         order = _order(corners)
         corners, original = _ordered(corners, order), _ordered(original, order)
         corners = _cut_left(corners, original, canvas, mode)
@@ -129,7 +129,7 @@ def clamped_rotated(corners: Tensor, canvas: Canvas, mode: str) -> Tensor:
 
 
 def _order(corners: Tensor) -> Tensor:
-    """Return the indices of columns (N, 8), starting at the leftmost corner; if several are leftmost, at the uppermost of them."""
+    """Return the order of columns (N, 8) that starts at the leftmost corner, or at the upper one of two leftmost corners."""
     x, y = corners[..., 0::2], corners[..., 1::2]
     tallest, widest = (values.abs().max(dim=1, keepdim=True)[0] for values in (y, x))
     first = (y / tallest + (x / widest) * 100).min(dim=1)[1]
@@ -149,20 +149,20 @@ def _turned(corners: Tensor, canvas: Canvas) -> Tensor:
 
 
 def _lines(corners: Tensor) -> tuple[Tensor, Tensor]:
-    """Return slopes and intercepts of the sides."""
+    """Return the slopes and intercepts of the lines through the four sides."""
     x, y = corners[..., 0::2], corners[..., 1::2]
     slopes = y.diff(append=y[..., :1]) / x.diff(append=x[..., :1])
     return slopes, y - slopes * x
 
 
 def _crossings(slopes: Tensor, intercepts: Tensor) -> Tensor:
-    """Return the corners (N, 8) where each side meets the one before."""
+    """Return the corners (N, 8), at which the line of each side crosses that of the previous side."""
     x = -intercepts.diff(prepend=intercepts[..., 3:4]) / slopes.diff(prepend=slopes[..., 3:4])
     return torch().stack((x, slopes * x + intercepts), dim=-1).reshape(len(slopes), 8)
 
 
 def _moved_lines(corners: Tensor, original: Tensor, canvas: Canvas, mode: str) -> Tensor:
-    """Return the intercepts of the sides, moved so that the box does not pass the left border."""
+    """Return the intercepts of the sides, moved so that the box does not extend beyond the left border."""
     library, (height, width) = torch(), canvas
     slopes, intercepts = _lines(corners)
     a1, a2, a3, a4 = slopes.unbind(-1)
@@ -178,7 +178,7 @@ def _moved_lines(corners: Tensor, original: Tensor, canvas: Canvas, mode: str) -
         highs += [(a2 - a3) * width + b2, (a4 - a3) * width + b4]
         b3 = library.stack(highs, dim=1).min(dim=1)[0].clamp(min=b3)
     if b1 is b4:
-        # Bounds of the two edges, which are treated as one line here.
+        # `hard`: sides 1 and 4 have the same intercept here, so it is clamped by the bounds of both.
         b1 = b4 = b1.clamp(first, third).clamp(second, fourth)
         b3, b2 = b3.clamp(first, third), b2.clamp(second, fourth)
     else:

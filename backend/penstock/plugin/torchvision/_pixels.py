@@ -1,4 +1,4 @@
-"""PIL images, and arrays like them, in the form that transforms hold: pixels, resized when they are needed."""
+"""The form in which transforms hold PIL images and arrays: pixels that are resized only when they are needed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MODES = {channels: mode for mode, channels in _CHANNELS.items()}
 
 @functools.lru_cache(maxsize=512)
 def _plan(rows: int, columns: int, height: int, width: int, kind: str, channels: int) -> ReferencePlan:
-    """Return how Pillow resizes an image of this size."""
+    """Return the plan by which Pillow resizes images of this size."""
     axes = AxisPlan(rows, height, 0.0, rows), AxisPlan(columns, width, 0.0, columns)
     windows = Window(0, height), Window(0, width)
     return ReferencePlan(axes, (INTERP_LINEAR,) * 2, True, windows, Reference("pil", kind, 0.0), channels)
@@ -30,19 +30,19 @@ def _plan(rows: int, columns: int, height: int, width: int, kind: str, channels:
 
 @functools.lru_cache(maxsize=512)
 def _part_of(plan: ReferencePlan, windows: tuple[Window, ...]) -> ReferencePlan:
-    """Return a plan for a part of another plan's output; cached, so that its filters are computed once."""
+    """Return a plan for a part of another plan's output; cached, so that the part's filters are computed once."""
     return replace(plan, windows=tuple(outer.part(inner) for outer, inner in zip(plan.windows, windows)))
 
 
 class Pixels:
-    """An image of uint8, which must not be written to.
+    """A uint8 image, which must not be written to.
 
     Args:
         source: the pixels (H, W, C), before resizing if there is a ``plan``; None: the pixels of ``original``.
-        plan: how it is resized, if it is.
-        original: the unchanged PIL image, if this is one.
-        as_array: whether it came as an array, and not as a PIL image.
-        flat: whether it came as an array of two dimensions.
+        plan: how the image is resized; None: it is not.
+        original: the PIL image, if it was not changed yet.
+        as_array: whether the caller passed the image as an array, not as a PIL image.
+        flat: whether the caller passed an array of two dimensions.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Pixels:
 
     @property
     def source(self) -> np.ndarray:
-        """The array from which it is computed."""
+        """The array (H, W, C) from which the image is computed."""
         if self._source is None:
             array = np.asarray(self._original)
             self._source = array[:, :, None] if array.ndim == 2 else array
@@ -95,7 +95,7 @@ class Pixels:
         return Pixels(source, plan, None, self.as_array, self._flat and source.shape[2] == 1)
 
     def in_same_form(self, array: np.ndarray) -> Pixels:
-        """Return another image in the form of this one."""
+        """Return the image ``array`` in the caller's form of this one."""
         return self._resampled(array)
 
     def resized(self, height: int, width: int, kind: str) -> Pixels:
@@ -103,13 +103,13 @@ class Pixels:
 
         Args:
             height, width: pixels.
-            kind: the name of a filter of Pillow's.
+            kind: the name of one of Pillow's filters.
         """
         source = self.array
         return self._resampled(source, _plan(source.shape[0], source.shape[1], height, width, kind, source.shape[2]))
 
     def cropped(self, top: int, left: int, height: int, width: int) -> Pixels:
-        """Return a region, black beyond the image."""
+        """Return a region of the image; what lies outside the image is black."""
         rows, columns = self.size
         inside = top >= 0 and left >= 0 and top + height <= rows and left + width <= columns
         if self.plan is not None and inside:
@@ -118,7 +118,7 @@ class Pixels:
         return self._resampled(pillow.crop(self.array, top, left, height, width))
 
     def mirrored(self, vertically: bool = False) -> Pixels:
-        """Mirror upside down, or left to right."""
+        """Mirror left to right; ``vertically``: top to bottom."""
         if self.plan is not None:
             height, width = self.size
             windows = Window(0, height, vertically), Window(0, width, not vertically)
@@ -126,7 +126,7 @@ class Pixels:
         return self._resampled(self.source[::-1] if vertically else self.source[:, ::-1])
 
     def released(self) -> PilImage | np.ndarray:
-        """Return the image of PIL, or the array."""
+        """Return the image as a PIL image or an array, whichever the caller passed."""
         if self._original is not None:
             return self._original
         if self.as_array:
@@ -134,7 +134,7 @@ class Pixels:
         return self.picture()
 
     def picture(self) -> PilImage:
-        """Return a new image of PIL."""
+        """Return a new PIL image."""
         from PIL import Image
 
         array = np.ascontiguousarray(self.array)
@@ -142,17 +142,17 @@ class Pixels:
 
 
 def is_pil(value: object) -> TypeGuard[PilImage]:
-    """Return whether it is a PIL image, without importing PIL."""
+    """Return whether a value is a PIL image, without importing PIL."""
     return any(kind.__module__ == "PIL.Image" and kind.__name__ == "Image" for kind in type(value).__mro__)
 
 
 def has_pixel_mode(value: PilImage) -> bool:
-    """Return whether an image of PIL is of a mode that is held as pixels: L, LA, RGB or RGBA."""
+    """Return whether the mode of a PIL image is one that is held as pixels: L, LA, RGB or RGBA."""
     return value.mode in _CHANNELS
 
 
 def is_picture(value: object) -> bool:
-    """Return whether it is an array that could be an image: of uint8, (H, W) or (H, W, C)."""
+    """Return whether a value is an array that could be an image: uint8 of shape (H, W) or (H, W, C)."""
     return (
         isinstance(value, np.ndarray)
         and value.dtype == np.uint8
@@ -161,10 +161,10 @@ def is_picture(value: object) -> bool:
 
 
 def held(value: Pixels | PilImage | np.ndarray) -> Pixels:
-    """Return an image of PIL, or an array of uint8, as pixels.
+    """Return a PIL image, or a uint8 array, as pixels.
 
     Raises:
-        TypeError: its mode is none of L, LA, RGB and RGBA.
+        TypeError: the mode of the image is none of L, LA, RGB and RGBA.
     """
     if isinstance(value, Pixels):
         return value
@@ -179,7 +179,7 @@ def held(value: Pixels | PilImage | np.ndarray) -> Pixels:
 
 
 def joined_fill(fill: Sequence[float] | float | None) -> Sequence[float]:
-    """Return values for the channels, or one for all."""
+    """Return the fill values as a sequence: one for each channel, or one for all channels."""
     if fill is None:
         return (0,)
     return (fill,) if isinstance(fill, (int, float)) else fill

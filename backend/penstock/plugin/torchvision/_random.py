@@ -1,4 +1,4 @@
-"""Random numbers of PyTorch's global generator: from it where PyTorch is installed, or else from an equal one."""
+"""Random numbers of PyTorch's global generator, or, if PyTorch is not installed, of a generator that draws the same numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MANTISSA_BITS = 24
 
 
 class Numbers(Protocol):
-    """The draws that transforms make."""
+    """The kinds of random draws that transforms make."""
 
     def seed(self, seed: int) -> None:
         """Restart from a seed."""
@@ -36,7 +36,7 @@ class Numbers(Protocol):
         ...
 
     def permutation(self, count: int) -> Any:
-        """Return the same as a tensor, or an array."""
+        """Draw like :meth:`shuffled`; return a tensor, or an array without PyTorch."""
         ...
 
     def choice(self, weights: list[float]) -> int:
@@ -44,7 +44,7 @@ class Numbers(Protocol):
         ...
 
     def exponential(self, low: float, high: float) -> float:
-        """Return a number between two others with uniform logarithm, in single precision."""
+        """Draw from [low, high], in single precision, so that the logarithm is uniformly distributed."""
         ...
 
 
@@ -84,7 +84,7 @@ class _Torch:
 
 
 class _Twister:
-    """The same numbers from numpy's Mersenne Twister. `choice` draws by other means, and `exponential` may differ in its last
+    """The same numbers from numpy's Mersenne Twister, except that `choice` draws differently, and `exponential` may differ in the last
     digit."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class _Twister:
 
     def between(self, low: float, high: float) -> float:
         first, span = np.float32(low), np.float32(high) - np.float32(low)
-        # Rounded once, as in a fused multiply-add.
+        # Rounded once, like the fused multiply-add in PyTorch.
         return float(np.float32(np.float64(self.fractions(1)[0]) * np.float64(span) + np.float64(first)))
 
     def below(self, low: int, high: int) -> int:
@@ -134,7 +134,7 @@ def numbers() -> Numbers:
 
 
 def manual_seed(seed: int) -> None:
-    """Seed random transforms, with PyTorch or without: they draw the same parameters as after `torch.manual_seed`."""
+    """Seed random transforms; with or without PyTorch, they draw the same parameters as after `torch.manual_seed`."""
     numbers().seed(seed)
 
 
@@ -144,12 +144,14 @@ def occurs(probability: float) -> bool:
 
 
 def happens(probability: float) -> bool:
-    """Return True with this probability, as automatic augmentations draw it: the bound counts, too."""
+    """Return True with this probability; unlike in :func:`occurs`, also if the number drawn equals it, as torchvision's
+    AutoAugment does.
+    """
     return bool(numbers().fractions(1)[0] <= np.float32(probability))
 
 
 def torch() -> ModuleType:
-    """Return the module `torch`, which tensors need.
+    """Return the module `torch`.
 
     Raises:
         ImportError: PyTorch is not installed.

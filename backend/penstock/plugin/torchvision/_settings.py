@@ -1,4 +1,4 @@
-"""Checks of arguments that several transforms take."""
+"""Checks of arguments that several transforms share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BY_NUMBER = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box",
 
 
 class InterpolationMode(enum.Enum):
-    """The filters. Arguments may also be their values, or Pillow's numbers."""
+    """The interpolation filters. Arguments may also be the members' values, or Pillow's numbers."""
 
     NEAREST = "nearest"
     NEAREST_EXACT = "nearest-exact"
@@ -45,10 +45,10 @@ def filter_name(interpolation: Interpolation) -> str:
 
 
 def pair_of(size: Size, name: str = "size") -> tuple[int, int]:
-    """Return the height and width.
+    """Return the height and width that ``size`` specifies.
 
     Raises:
-        ValueError: the value is neither a number nor one or two of them.
+        ValueError: the value is neither a number nor a sequence of one or two numbers.
     """
     if isinstance(size, numbers.Number):
         return int(size), int(size)  # type: ignore[arg-type]
@@ -58,7 +58,7 @@ def pair_of(size: Size, name: str = "size") -> tuple[int, int]:
 
 
 def range_of(value: Floats, name: str) -> tuple[float, float]:
-    """Return a pair of numbers.
+    """Return a range, from one number or two.
 
     Raises:
         TypeError, ValueError: the value is neither one nor two numbers.
@@ -73,10 +73,10 @@ def range_of(value: Floats, name: str) -> tuple[float, float]:
 
 
 def angles_of(value: Floats, name: str, counts: Sequence[int] = (2,)) -> list[float]:
-    """Return the lowest and highest angle in degrees.
+    """Return angles in degrees: ``value``, or for a single number x the range from -x to x.
 
     Raises:
-        TypeError, ValueError: the value is neither one number of at least 0, for both directions, nor a sequence of such a length.
+        TypeError, ValueError: the value is neither a number of at least 0, nor a sequence whose length is one of ``counts``.
     """
     if isinstance(value, (int, float)):
         if value < 0:
@@ -111,10 +111,10 @@ def probability(value: float) -> float:
 
 
 def checked_padding(padding: Size) -> tuple[int, int, int, int]:
-    """Return :func:`borders_of`'s result, for transforms.
+    """Return the result of :func:`borders_of`; raise only ValueError, as transforms do.
 
     Raises:
-        ValueError: the value has another form.
+        ValueError: the value is not valid; see :func:`borders_of`.
     """
     try:
         return borders_of(padding)
@@ -123,10 +123,10 @@ def checked_padding(padding: Size) -> tuple[int, int, int, int]:
 
 
 def borders_of(padding: Size) -> tuple[int, int, int, int]:
-    """Return left, top, right and bottom of `padding`: one number, two (across, down) or four.
+    """Return left, top, right and bottom of `padding`, which is one number, two (across, down) or four.
 
     Raises:
-        TypeError, ValueError: the value has another form.
+        TypeError, ValueError: the value does not have this form.
     """
     if isinstance(padding, int):
         return padding, padding, padding, padding
@@ -139,10 +139,10 @@ def borders_of(padding: Size) -> tuple[int, int, int, int]:
 
 
 def fills_of(fill: Fills) -> Mapping[type | str, Fill]:
-    """Return the fill values by type; `others` for unnamed types.
+    """Return the fill values by type; the key `others` is for all other types.
 
     Raises:
-        TypeError: it is neither a number, nor a sequence, nor a dictionary of them.
+        TypeError: the value is neither a number, nor a sequence, nor a dictionary of these.
     """
     if isinstance(fill, dict):
         return {kind: _fill(value) for kind, value in fill.items()}
@@ -161,8 +161,8 @@ def resized_extents(extents: tuple[int, int], size: Size | None, max_size: int |
     """Return the height and width that `Resize` gives an image.
 
     Args:
-        extents: its height and width.
-        size: both, or the shorter side, or None: ``max_size`` is the longer side.
+        extents: the height and width of the image.
+        size: height and width of the result, or the length of the shorter side; None: ``max_size`` is the length of the longer side.
         max_size: the largest length of the longer side.
 
     Raises:
@@ -190,11 +190,11 @@ def resized_extents(extents: tuple[int, int], size: Size | None, max_size: int |
 
 
 def crop_anchor(extents: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]:
-    """Return top and left of the centre crop: half a pixel is rounded to even."""
+    """Return top and left of a centre crop; half pixels are rounded to even."""
     return round((extents[0] - size[0]) / 2.0), round((extents[1] - size[1]) / 2.0)
 
 
 def crop_borders(extents: tuple[int, int], size: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Return the padding of a smaller image before a centre crop: left, top, right, bottom."""
+    """Return the padding (left, top, right, bottom) of an image that is smaller than its centre crop."""
     down, across = max(size[0] - extents[0], 0), max(size[1] - extents[1], 0)
     return across // 2, down // 2, (across + 1) // 2, (down + 1) // 2

@@ -1,4 +1,4 @@
-"""Converts transforms of torchvision (of both its versions, and those of its weights) and of timm to this package's."""
+"""Converts transforms to this package's: torchvision's, of both versions and of its weights, and timm's."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def _is_first_version(transform: object) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return tensors as lists."""
+    """Return a value with tensors converted to lists."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _rebuilt(transform: object, kind: type) -> Function:
-    """Return the same settings, for a class of this package."""
+    """Return a transform of class ``kind``, from this package, with the same settings."""
     names = list(inspect.signature(kind.__init__).parameters)[1:]  # type: ignore[misc]
     made: Function = kind(**{name: _plain(getattr(transform, name)) for name in names if hasattr(transform, name)})
     return made
@@ -84,7 +84,7 @@ _OF_WEIGHTS: dict[str, Callable[[Any], list[Function]]] = {
 def steps_of(transform: Function) -> list[Function]:
     """Return the steps of a transform, including those of nested compositions, as transforms of this package.
 
-    Steps that are not known are returned as they are.
+    Unknown steps are returned unchanged.
 
     Args:
         transform: a transform of this package, of torchvision or of timm, a preset of torchvision's weights, or a
@@ -106,11 +106,11 @@ def _flattened(transform: Any) -> list[Function]:
 
 
 def _joined(steps: Sequence[Function]) -> list[Function]:
-    """Return this package's steps for those of torchvision."""
+    """Return the steps with torchvision's converted to this package's."""
     found: list[Function] = []
     for step in steps:
         if _divides(step) and found and type(found[-1]) in (v2.PILToTensor, v2.ToImage):
-            # The first version divides by 255, as `ToTensor` does; the second multiplies.
+            # As `ToTensor`: torchvision's first version divides by 255, and the second version multiplies by the reciprocal.
             found[-1] = v2.ToTensor()
             continue
         name = type(step).__name__
@@ -125,5 +125,5 @@ def _divides(step: Any) -> bool:
 
 
 def _is_rounded_otherwise(step: object) -> bool:
-    """Return whether a transform is of torchvision's first version, and gives other values than that of the second."""
+    """Return whether a transform belongs to torchvision's first version, and its results differ from those of the second version."""
     return _is_first_version(step) and type(step).__name__ in ("ConvertImageDtype", "GaussianBlur")

@@ -1,6 +1,6 @@
 """Types of transforms' arguments and results.
 
-PyTorch and Pillow are named for readers and type checkers alone: neither is imported for it.
+PyTorch's and Pillow's types are named for readers and type checkers only; neither library is imported.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     import torch
 
 Sample = TypeVar("Sample")
-"""The type of a sample, which a function returns as it got it: a PIL image, an array, a tensor, or a `TVTensor`."""
+"""The type of a sample, which is also the type of a function's result: a PIL image, an array, a tensor, or a `TVTensor`."""
 
 Nested: TypeAlias = Any
-"""A sample, of whatever containers and values a caller nests."""
+"""A sample: any nested containers with any values."""
 
 Leaf: TypeAlias = Any
-"""One value of a sample: an image, boxes, a label, or anything else, which passes unchanged."""
+"""A value in a sample: an image, boxes, a label, or anything else. Other values pass through transforms unchanged."""
 
 Function: TypeAlias = Callable[..., Any]
-"""A function applied to a sample or a value: a caller's, or one declared for some kinds of values."""
+"""A function that is applied to a sample or a value."""
 
 Params: TypeAlias = dict[str, Any]
-"""Arguments of a function by name: those drawn for a sample, and those that are fixed."""
+"""The arguments of a function by name: both those drawn for a sample and fixed ones."""
 
 PilImage: TypeAlias = "PIL.Image.Image"
 Tensor: TypeAlias = "torch.Tensor"
@@ -34,13 +34,13 @@ DType: TypeAlias = "torch.dtype"
 Device: TypeAlias = "torch.device | str"
 
 Interpolation: TypeAlias = str | int | Enum
-"""A filter by its name, by Pillow's number, or as an `InterpolationMode`, also torchvision's."""
+"""A filter: its name, Pillow's number, or a member of `InterpolationMode`, this package's or torchvision's."""
 
 Fill: TypeAlias = float | Sequence[float] | None
-"""One value, or one for each channel; None: zeros."""
+"""A fill value for all channels, or one for each channel; None: zeros."""
 
 Fills: TypeAlias = Fill | dict[type | str, Fill]
-"""As :data:`Fill`, or by type; `others` for types that are not named."""
+"""A :data:`Fill`, or a dictionary of them by type; the key `others` is for all other types."""
 
 Size: TypeAlias = int | Sequence[int]
 """One number for both axes, or one for each."""
@@ -52,7 +52,7 @@ Corners: TypeAlias = Sequence[Sequence[float]]
 """x and y of each corner."""
 
 Canvas: TypeAlias = tuple[int, int]
-"""The height and width of the image that boxes or points belong to."""
+"""The height and width of the image to which boxes or points belong."""
 
 BoxFormat: TypeAlias = str | Enum
-"""The name of a format of boxes, or a `BoundingBoxFormat`, also torchvision's."""
+"""The name of a box format, or a member of `BoundingBoxFormat`, this package's or torchvision's."""

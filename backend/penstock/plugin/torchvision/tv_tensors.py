@@ -1,4 +1,4 @@
-"""Tensors with metadata: torchvision's classes where it is installed, or else equivalent classes."""
+"""Tensors with metadata: torchvision's classes, or, if torchvision is not installed, equivalent ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PUBLIC = (
 
 
 class _BoundingBoxFormat(enum.Enum):
-    """The meaning of a box's numbers."""
+    """The format of boxes: the meaning of each box's numbers."""
 
     XYXY = "XYXY"
     XYWH = "XYWH"
@@ -39,10 +39,10 @@ class _BoundingBoxFormat(enum.Enum):
 
 
 class _ReturnType:
-    """Sets which type operations on `tv_tensors` return: from now on, or, as a context, until its end.
+    """Sets the type that operations on `tv_tensors` return: permanently, or, if used as a context, until its end.
 
     Args:
-        keep: whether to return the same kind, and not a plain tensor.
+        keep: whether operations return the class of their input rather than a plain tensor.
     """
 
     keep = False
@@ -65,18 +65,18 @@ def _tensor(data: object, dtype: DType | None, device: Device | None, requires_g
 @cache
 def classes() -> ModuleType:
     """Return the module `torchvision.tv_tensors`, or its substitute."""
-    # Some wheels do not load beside a PyTorch for another machine.
+    # Some wheels of torchvision cannot be loaded with a PyTorch for another platform.
     with contextlib.suppress(ImportError, RuntimeError):
         return importlib.import_module("torchvision.tv_tensors")
     return _defined()
 
 
 def _defined() -> ModuleType:
-    """Return classes like torchvision's, derived from PyTorch's tensors."""
+    """Define classes like torchvision's, derived from PyTorch's tensors, and return them as a module."""
     base = torch().Tensor
 
     class TVTensor(base):  # type: ignore[misc, valid-type]
-        """A tensor with a declared kind of content; results of operations on it are plain tensors."""
+        """A tensor with a declared kind of content; operations on it return plain tensors."""
 
         _metadata_names: tuple[str, ...] = ()
 
@@ -93,7 +93,7 @@ def _defined() -> ModuleType:
 
         @classmethod
         def wrap(cls, tensor: Tensor, like: object, **metadata: object) -> Tensor:
-            """Return a tensor as one of this kind."""
+            """Return a tensor as an object of this class, with the metadata of ``like``."""
             result = tensor.as_subclass(cls)
             for name in cls._metadata_names:
                 setattr(result, name, metadata[name] if name in metadata else getattr(like, name, None))
@@ -116,21 +116,21 @@ def _defined() -> ModuleType:
             return result.as_subclass(base) if isinstance(result, cls) else result
 
     class Image(TVTensor):
-        """(..., C, H, W)."""
+        """An image, or several: (..., C, H, W)."""
 
     class Video(TVTensor):
-        """(..., T, C, H, W)."""
+        """A video, or several: (..., T, C, H, W)."""
 
     class Mask(TVTensor):
-        """(..., H, W)."""
+        """A mask, or several: (..., H, W)."""
 
     class KeyPoints(TVTensor):
-        """(..., 2): x and y, in an image of `canvas_size`."""
+        """Points (..., 2): x and y, in an image of `canvas_size`."""
 
         _metadata_names = ("canvas_size",)
 
     class BoundingBoxes(TVTensor):
-        """(N, 4), or of rotated ones (N, 5) or (N, 8), in `format`, in an image of `canvas_size`."""
+        """Boxes (N, 4), or rotated boxes (N, 5) or (N, 8), in `format`, in an image of `canvas_size`."""
 
         _metadata_names = ("format", "canvas_size", "clamping_mode")
 
@@ -157,7 +157,7 @@ def _defined() -> ModuleType:
             return cls.wrap(rows, None, format=kind, canvas_size=tuple(canvas_size), clamping_mode=clamping_mode)
 
     def wrap(wrappee: Tensor, *, like: Leaf, **metadata: object) -> Tensor:
-        """Return a tensor as one of the kind of another."""
+        """Return a tensor as an object of the class of ``like``, with its metadata."""
         return type(like).wrap(wrappee, like, **metadata)
 
     def is_rotated_bounding_format(format: BoxFormat) -> bool:
@@ -168,8 +168,8 @@ def _defined() -> ModuleType:
         return name in ("XYWHR", "CXCYWHR", "XYXYXYXY")
 
     def set_return_type(return_type: str) -> _ReturnType:
-        """Let operations return `TVTensor`, the type of their input, or `Tensor`, plain tensors; as a context, for a
-        while.
+        """Set whether operations return the type of their input (`TVTensor`), or plain tensors (`Tensor`); if used as a context,
+        until its end.
         """
         if return_type.lower() not in ("tensor", "tvtensor"):
             raise ValueError(f"`return_type` must be 'TVTensor' or 'Tensor'. Got: {return_type!r}")

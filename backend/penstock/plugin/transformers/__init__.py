@@ -1,4 +1,4 @@
-"""Replacements for the processors of `transformers`: the same call, the same values, in parallel and without Python.
+"""Replacements for the processors of `transformers`: the same calls and results, computed in parallel by compiled code.
 
 >>> processor = ImageProcessor.from_pretrained("models/clip")  # doctest: +SKIP
 >>> inputs = processor(images, return_tensors="pt")  # doctest: +SKIP

@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Features(dict[str, object]):
-    """A model's inputs by name; names are attributes as well."""
+    """The inputs of a model, by name; also available as attributes."""
 
     def __getattr__(self, name: str) -> object:
         try:
@@ -22,7 +22,7 @@ class Features(dict[str, object]):
         return dict(self)
 
     def to(self, *args: object, **kwargs: object) -> Features:
-        """Return a copy with tensors on another device or of another type; `args` as for PyTorch's `Tensor.to`."""
+        """Return a copy with tensors on another device or of another type; for the arguments, see PyTorch's `Tensor.to`."""
         return Features({name: _moved(value, args, kwargs) for name, value in self.items()})
 
 
@@ -33,7 +33,7 @@ def _moved(value: object, args: tuple[object, ...], kwargs: Mapping[str, object]
     if not floats():
         import torch
 
-        # As `BatchFeature` does: indices stay integers.
+        # As in `BatchFeature`, integer tensors keep their type.
         args = tuple(each for each in args if not isinstance(each, torch.dtype))
         kwargs = {key: each for key, each in kwargs.items() if key != "dtype"}
     moved: object = move(*args, **kwargs)
@@ -41,10 +41,11 @@ def _moved(value: object, args: tuple[object, ...], kwargs: Mapping[str, object]
 
 
 def collected(values: Mapping[str, object], kind: str | None, bfloat16: str) -> Features:
-    """Return the values as arrays (`np`), tensors (`pt`), or as they are; the one that ``bfloat16`` names as a tensor of that type.
+    """Return the values as arrays (`np`), as tensors (`pt`) or unchanged (None); the value named ``bfloat16`` becomes a
+    tensor of that type.
 
     Raises:
-        ValueError: the values do not fit into one tensor, or the kind is unknown.
+        ValueError: the values of a name do not fit into one tensor, or the kind is unknown.
     """
     if kind not in (None, "np", "pt"):
         raise ValueError(f"`return_tensors` is 'np', 'pt' or None. Got: {kind!r}")
@@ -76,7 +77,7 @@ def _collected(name: str, value: object, kind: str | None) -> object:
 
 
 def _stays_list(value: object) -> bool:
-    """Return whether a value is a list of words, a list of numbers for each prompt, or an empty list."""
+    """Return whether a value remains a list: a list of words, a list with numbers for each prompt, or an empty list."""
     if not isinstance(value, list):
         return False
     return (

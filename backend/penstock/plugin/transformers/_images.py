@@ -1,4 +1,4 @@
-"""Images in the forms of users' programs, and the processor of images."""
+"""The image processor, and the conversion of images from the forms in which users pass them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _FIRST, _LAST = "channels_first", "channels_last"
 class ImageProcessor(Processor):
     """An image processor made from a model's configuration; see :func:`penstock.presets.preset`.
 
-    Other methods of the processor in transformers, such as `post_process_object_detection`, are those of transformers,
-    if it is installed.
+    Other methods, such as `post_process_object_detection`, are those of the processor in transformers, if transformers is
+    installed.
 
     Args:
-        configuration: a folder that holds `preprocessor_config.json`, that file, or its contents.
+        configuration: a folder with `preprocessor_config.json`, the path of this file, or its contents.
         backend: whose arithmetic to follow: `torchvision` or `pil`.
-        num_threads: how many images are processed at a time; by default, as many as there are processors.
-        settings: settings that override the configuration's.
+        num_threads: the number of images that are processed at a time; by default, the number of CPU cores.
+        settings: settings that override those of the configuration.
     """
 
     _input = "images"
@@ -44,22 +44,22 @@ class ImageProcessor(Processor):
         device: object = None,
         **settings: object,
     ) -> Features:
-        """Return the model's inputs for one image or several: `pixel_values`, and further ones of its family.
+        """Return the model's inputs for one image or several: `pixel_values`, and further inputs of the model's family.
 
         Args:
-            images: PIL images, or arrays or tensors of uint8, of shape (H, W, 3) or (3, H, W), or several in one of
-                four dimensions; a list of them, or a list of lists, one for each prompt.
-            return_tensors: `np`: arrays; `pt`: tensors; None: arrays, or lists of them where images differ in shape.
-            input_data_format: `channels_first` or `channels_last`, of arrays; by default inferred from their shapes.
-            data_format: accepted without effect: results are planar, like those of transformers' processor, which does
-                not read it, either.
-            device: `cpu`; for a GPU there is :func:`penstock.presets.preset`.
-            settings: settings that override the configuration's in this call: `size`, `do_resize` and others.
+            images: PIL images, or arrays or tensors of uint8, of shape (H, W, 3) or (3, H, W); an array or tensor of four
+                dimensions is several images. A list of these, or a list of lists, one for each prompt.
+            return_tensors: `np`: arrays; `pt`: tensors; None: arrays, or lists of arrays if images differ in shape.
+            input_data_format: the format of arrays, `channels_first` or `channels_last`; by default inferred from their shapes.
+            data_format: accepted without effect: results are always planar, as in transformers, whose processor ignores this
+                argument, too.
+            device: must be `cpu`; for a GPU, use :func:`penstock.presets.preset`.
+            settings: settings that override those of the configuration in this call: `size`, `do_resize` and others.
 
         Raises:
             PresetError: a setting is not supported, or unknown.
-            ValueError: an image has another type or shape, or tensors are requested and images differ in size.
-            OperatorError: the processor refuses an image, such as one with sides of 1 to 300.
+            ValueError: an image has another type or shape, or tensors are requested and results differ in shape.
+            OperatorError: the processor refuses an image, such as one with an aspect ratio of 1 to 300.
         """
         if device is not None and str(device) != "cpu":
             raise ValueError(f"`device` must be 'cpu': for a GPU, use `presets.preset(device='gpu')`. Got: {device}")
@@ -82,17 +82,17 @@ class ImageProcessor(Processor):
     preprocess = __call__
 
     def _plain_settings(self, settings: Mapping[str, object]) -> dict[str, object]:
-        # As in transformers, a flag that is None counts as unset.
+        # As in transformers, a flag that is None is not set.
         return {key: False if value is None and key.startswith("do_") else value for key, value in settings.items()}
 
     def count_tokens(self, sizes: Sequence[Sequence[int]], **model: int) -> list[int]:
-        """Return how many vision tokens images of these heights and widths become: see :func:`penstock.presets.count_tokens`."""
+        """Return the number of vision tokens for each of these image sizes (height, width); see :func:`penstock.presets.count_tokens`."""
         self._assign_changed()
         return count_tokens(self._with({}), sizes, **model)
 
 
 def _groups(images: object, apart: bool) -> list[list[object]]:
-    """Return lists of images; images without a list form one together or, with ``apart``, one each.
+    """Return images as lists of lists. Images that are not in inner lists form one list together, or, with ``apart``, one each.
 
     Raises:
         ValueError: there is no image, or only some are in lists.
@@ -134,7 +134,7 @@ def as_pixels(image: object, number: int, input_data_format: object) -> np.ndarr
         raise ValueError(f"Image {number} is an address or a path, {image!r}: nothing is fetched or read here")
     array = np.asarray(image)
     channels = [array.shape[axis] == _CHANNELS for axis in (0, -1)] if array.ndim == _CHANNELS else [False, False]
-    # As `transformers` resolves ambiguous shapes.
+    # Ambiguous shapes are resolved as in `transformers`.
     planar = form == _FIRST if form else channels[0]
     if array.dtype != np.uint8 or not channels[0 if planar else 1]:
         raise ValueError(
@@ -145,7 +145,7 @@ def as_pixels(image: object, number: int, input_data_format: object) -> np.ndarr
 
 
 def _opaque(image: Image.Image) -> Image.Image:
-    """Return an image of PIL upon white, if parts of it may be transparent."""
+    """Return a PIL image; if parts of it may be transparent, on a white background."""
     if "A" not in image.getbands() and image.info.get("transparency") is None:
         return image
     from PIL import Image

@@ -21,18 +21,18 @@ from penstock.presets.family import PIXELS, check_known
 if TYPE_CHECKING:
     from typing import Self, TypeGuard
 
-    from _typeshed import DataclassInstance  # private: the only name of what `dataclasses.fields` takes
+    from _typeshed import DataclassInstance  # private: the only name for the type that `dataclasses.fields` takes
 
     from penstock.pipeline import Pipeline
 
 _BATCH_SIZE = 32
 _SIDES = 2
-# The largest number of pipelines cached for different settings of calls.
+# The largest number of pipelines that are cached for calls with different settings.
 _MAX_PIPELINES = 8
 _KINDS = ("image_processor", "feature_extractor", "video_processor")
-# Other names for parts of a size, and the keys that replace them; a later size overrides them.
+# Settings that are other names for parts of a size. A later `size` replaces these settings.
 _SIZE_ALIASES = ("use_square_size", "min_pixels", "max_pixels", "max_size")
-# Arguments of `from_pretrained` that locate a model, which is a folder here.
+# Arguments of `from_pretrained` that say where to find a model; here, a model is a folder.
 _LOCATION_ARGUMENTS = frozenset(
     {
         "cache_dir",
@@ -49,7 +49,7 @@ _LOCATION_ARGUMENTS = frozenset(
 
 
 def _plain(value: object) -> object:
-    """Return a setting as JSON would have it; transformers' `SizeDict` names each form of a size, and None for most."""
+    """Return a setting in the form that it has in JSON; from transformers' `SizeDict`, remove the keys whose value is None."""
     value = dataclasses.asdict(value) if _is_record(value) else value
     if isinstance(value, Mapping):
         return {key: each for key, each in value.items() if each is not None}
@@ -63,13 +63,13 @@ def _is_record(value: object) -> TypeGuard[DataclassInstance]:
 class Processor:
     """A processor made from a model's configuration.
 
-    Settings that are assigned to attributes, or changed in place (`processor.size["longest_edge"] = 900`), take effect from the next call
-    on, like settings that are passed to a call.
+    If a program assigns a setting to an attribute, or changes one in place (`processor.size["longest_edge"] = 900`), the next call uses
+    it, like a setting that is passed to the call.
     """
 
     _input = ""
     _assignable: frozenset[str] | None = None
-    """Settings that transformers' processor reads in each call; None: all but those named by its family."""
+    """Settings that transformers' processor reads in each call; None: all but those that its family lists."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Processor:
         self._backend, self._threads = backend, num_threads or len(os.sched_getaffinity(0))
         self._class: object = None
         self._assigned: dict[str, object] = {}
-        # Mutable settings that a program has read, with copies of their values at that time, by name.
+        # Mutable settings that a program has read, by name: the object that it got, and a copy of the value at that time.
         self._lent: dict[str, tuple[object, object]] = {}
         self._running: OrderedDict[str, tuple[Family, Pipeline]] = OrderedDict()
         family = read_configuration(self._configuration)
@@ -101,16 +101,16 @@ class Processor:
         num_threads: int | None = None,
         **settings: object,
     ) -> Self:
-        """Return the processor of the model in a folder; no other places are searched.
+        """Return the processor of the model in a folder. Models are neither downloaded nor searched for in caches.
 
         Args:
             folder: the folder with `preprocessor_config.json` or `processor_config.json`.
-            backend, num_threads: as for the constructor.
-            settings: settings that override the configuration's. Settings of where to look (`revision`, `cache_dir` and
-                the like) are accepted and have no effect.
+            backend, num_threads: see the constructor.
+            settings: settings that override those of the configuration. Arguments that say where to find a model (`revision`,
+                `cache_dir` and the like) are accepted and have no effect.
 
         Raises:
-            FileNotFoundError: there is no configuration.
+            FileNotFoundError: the folder has no configuration.
         """
         overrides = {key: value for key, value in settings.items() if key not in _LOCATION_ARGUMENTS}
         return cls(folder, backend=backend, num_threads=num_threads, **overrides)
@@ -137,7 +137,7 @@ class Processor:
         return cls(Path(json_file))
 
     def __getattr__(self, name: str) -> object:
-        """Return a setting, or an attribute of the transformers class, such as `post_process_object_detection`, if it is installed."""
+        """Return a setting, or, if transformers is installed, an attribute of its class, such as `post_process_object_detection`."""
         if name.startswith("_"):
             raise AttributeError(name)
         try:
@@ -145,10 +145,10 @@ class Processor:
         except AttributeError:
             if name not in self._configuration and name not in self._assigned:
                 raise
-            # A copy: families share their defaults.
+            # A copy, because families share their default values.
             value = copy.copy(getattr(self._followed({})[0], name))
         if isinstance(value, (Mapping, list)) or _is_record(value):
-            # Later reads return the same object, so that changes to it take effect.
+            # Later reads return the same object, so that changes to it have an effect.
             value, _ = self._lent.setdefault(name, (value, copy.copy(value)))
         return value
 
@@ -156,7 +156,7 @@ class Processor:
         """Assign a setting.
 
         Raises:
-            PresetError: it is unknown, not supported, or transformers' processor reads it only when it is made.
+            PresetError: the setting is unknown or not supported, or transformers' processor reads it only when it is constructed.
         """
         if name.startswith("_"):
             object.__setattr__(self, name, value)
@@ -166,7 +166,7 @@ class Processor:
     def _assign(self, name: str, value: object) -> None:
         value = _plain(value)
         if name == "size" and isinstance(value, (list, tuple)) and len(value) == _SIDES:
-            # Donut's processor takes the width first, but only when it is made or called.
+            # Donut's processor expects the width first, but only in its constructor and in calls.
             value = {"height": value[0], "width": value[1]}
         setting = self._plain_settings({name: value})
         self._check_changeable(setting)
@@ -194,11 +194,11 @@ class Processor:
             self._lent[name] = value, copy.copy(value)
 
     def _plain_settings(self, settings: Mapping[str, object]) -> dict[str, object]:
-        """Return a call's or assigned settings in the form of a configuration."""
+        """Return settings, of a call or assigned ones, in the form that they have in a configuration."""
         return dict(settings)
 
     def _check_changeable(self, settings: Mapping[str, object]) -> None:
-        """Raise PresetError for a setting that transformers' processor does not have, or reads only when it is made."""
+        """Raise PresetError for a setting that transformers' processor does not have, or reads only when it is constructed."""
         family = read_configuration(self._configuration)
         check_known(family, settings, class_name(self._configuration))
         once = sorted(settings.keys() & family.unchanged)
@@ -228,7 +228,7 @@ class Processor:
         return self._class
 
     def _followed(self, settings: Mapping[str, object]) -> tuple[Family, Pipeline]:
-        """Return the family with a call's settings, and its pipeline; the most recently used pipelines are cached.
+        """Return the family with the settings of a call, and its pipeline; the most recently used pipelines are cached.
 
         Raises:
             PresetError: a setting is unknown, or not supported.
@@ -252,20 +252,20 @@ class Processor:
         return self._running[key]
 
     def _with(self, settings: Mapping[str, object]) -> dict[str, object]:
-        """Return the configuration with the assigned settings, and those of a call."""
+        """Return the configuration with the assigned settings and those of a call."""
         configuration, changed = self._configuration, {**self._assigned, **settings}
         ignored: frozenset[str] = getattr(read_configuration(configuration), "ignored", frozenset())
         if "size" in changed and "size" not in ignored:
             configuration = {name: value for name, value in configuration.items() if name not in _SIZE_ALIASES}
         else:
-            # The configuration's size is already complete.
+            # The size in the configuration is complete already.
             changed.pop("default_to_square", None)
         return {**configuration, **changed}
 
     def _features(
         self, samples: Sequence[Sequence[np.ndarray]], kind: str | None, settings: Mapping[str, object]
     ) -> Features:
-        """Process lists of samples in one call."""
+        """Return the features of all samples, which are passed as one list for each prompt."""
         family = self._followed(settings)[0]
         results = iter(self._outputs([sample for group in samples for sample in group], settings))
         joined = family.joined_prompts([[next(results) for _ in group] for group in samples])

@@ -1,4 +1,4 @@
-"""The processor of sounds."""
+"""The processor for sounds."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from penstock.presets.speech import (
 
 
 class FeatureExtractor(Processor):
-    """A feature extractor of speech made from a model's configuration; arguments as for :class:`ImageProcessor`."""
+    """A feature extractor for speech, made from a model's configuration; for the arguments, see :class:`ImageProcessor`."""
 
     _input = "audio"
-    # Filters, windows and lengths are computed from the others when the extractor is made.
+    # Other settings only have an effect when the extractor is constructed, which computes filters, windows and lengths from them.
     _assignable = frozenset({"do_normalize", "padding_side", "padding_value", "return_attention_mask"})
 
     def __call__(
@@ -50,23 +50,23 @@ class FeatureExtractor(Processor):
         """Return the model's inputs for one sound or several.
 
         Args:
-            raw_speech: a sound, or a list of them: one-dimensional, of float.
-            sampling_rate: the sampling rate of the sounds in Hz; checked if it is not None.
-            padding: how far they are padded: `max_length`; `longest` or True: to the longest one of the call;
-                `do_not_pad` or False. By default as in transformers: Whisper's to `max_length`, codecs' and Gemma 4's
-                to the longest one, others not.
-            max_length: the largest length of a sound, in samples; for Whisper, by default as configured; for Gemma 4,
-                in tokens.
-            truncation: whether to cut off longer sounds; Whisper's and Gemma 4's are by default.
-            pad_to_multiple_of: sounds are padded to multiples of this length in samples; codecs and Gemma 4 have fixed
-                multiples.
-            return_attention_mask: whether to return a mask that separates sound from padding; for Whisper, one value
-                for each frame. If the configuration asks for it, and the call does not, Whisper's has one for each
-                sample, as in transformers. Codecs and Gemma 4 always have masks.
-            do_normalize: whether Whisper's sounds get mean 0 and variance 1 first.
-            return_tensors: `np`, `pt` or None, as for images.
-            device: `cpu`.
-            settings: settings that override the configuration's in this call.
+            raw_speech: a sound, or a list of sounds: one-dimensional arrays of float.
+            sampling_rate: the sampling rate of the sounds in Hz; if set, it must be the model's.
+            padding: how far sounds are padded: `max_length`; `longest` or True: to the longest sound of the call;
+                `do_not_pad` or False. The default is that of transformers: Whisper's sounds are padded to `max_length`, those of
+                codecs and Gemma 4 to the longest one, others are not padded.
+            max_length: the largest length of a sound, in samples; for Gemma 4, in tokens. For Whisper, the default is the
+                configured length.
+            truncation: whether to cut off longer sounds; by default, only those of Whisper and Gemma 4 are cut off.
+            pad_to_multiple_of: padded lengths, in samples, are multiples of this number; for codecs and Gemma 4, the number is
+                fixed.
+            return_attention_mask: whether to return a mask that separates sound from padding; for Whisper, with one value
+                for each frame. If only the configuration requests the mask, Whisper's has one value for each sample, as in
+                transformers. For codecs and Gemma 4, masks are always returned.
+            do_normalize: whether to normalize Whisper's sounds to mean 0 and variance 1 first.
+            return_tensors: `np`, `pt` or None, see :class:`ImageProcessor`.
+            device: must be `cpu`.
+            settings: settings that override those of the configuration in this call.
 
         Raises:
             PresetError: a setting is not supported, or unknown.
@@ -93,7 +93,7 @@ class FeatureExtractor(Processor):
         if isinstance(family, ClipSoundFamily):
             return self._clips(sounds, kind, {**settings, **family.settings_of(padding, truncation)})
         if isinstance(family, ChunkFamily):
-            # transformers' feature extractor pads sounds to a fixed length, whatever a call requests.
+            # Here, transformers' feature extractor pads sounds to a fixed length, whatever a call requests.
             padding = max_length = truncation = None
         way = _way(family.padding if padding is None else padding)
         if isinstance(family, SoundTokenFamily):
@@ -139,7 +139,7 @@ class FeatureExtractor(Processor):
         overrides: tuple[bool | None, bool | None],
         settings: Mapping[str, object],
     ) -> Features:
-        """Return Whisper's spectra; ``overrides``: settings for masks of frames, and for normalized sounds."""
+        """Return Whisper's spectra; ``overrides``: the call's settings for masks of frames and for normalized sounds."""
         lengths = [max(len(sound), length or 0) for sound in sounds]
         if len(set(lengths)) > 1:
             raise ValueError(
@@ -165,7 +165,7 @@ class FeatureExtractor(Processor):
         masks: bool,
         settings: Mapping[str, object],
     ) -> Features:
-        """Return the features of wav2vec 2.0: without a mask, padding counts in a sound's mean and variance."""
+        """Return the features of wav2vec 2.0. Without a mask, the mean and variance of a sound include its padding."""
         totals = [max(len(sound), length or 0) for sound in sounds]
         filled = [_filled(sound, total, family.padding_value) for sound, total in zip(sounds, totals)]
         followed = {**settings, "return_attention_mask": False}
@@ -178,7 +178,7 @@ class FeatureExtractor(Processor):
         return collected(features, kind, "")
 
     def _codes(self, family: CodecFamily, sounds: list[np.ndarray], length: int | None, kind: str | None) -> Features:
-        """Return the features of codecs, which are the padded samples themselves."""
+        """Return the features of codecs, which are the padded samples."""
         totals = [max(len(sound), length or 0) for sound in sounds]
         filled = [_filled(sound, total, family.padding_value) for sound, total in zip(sounds, totals)]
         features: dict[str, object] = {VALUES: stacked([np.pad(sound, family.around)[None] for sound in filled])}
@@ -207,7 +207,7 @@ class FeatureExtractor(Processor):
         kind: str | None,
         settings: Mapping[str, object],
     ) -> Features:
-        """Return the features of families that pad spectra rather than sounds."""
+        """Return the features of families that pad spectra, not sounds."""
         if family.fills_to_longest_only and (filling.way != _LONGEST or filling.cuts):
             raise ValueError("Sounds of this class are supported only with `padding=True`, and without `truncation`")
         outputs = self._outputs(sounds, settings)
@@ -230,12 +230,12 @@ class FeatureExtractor(Processor):
         kind: str | None,
         settings: Mapping[str, object],
     ) -> Features:
-        """Return the features of families that pad sounds first."""
+        """Return the features of families that pad sounds before they compute spectra."""
         sounds = [family.lengthened(sound) for sound in sounds]
         length = filling.length(list(map(len, sounds)))
         totals = [max(len(sound), length or 0) for sound in sounds]
         filled = [_filled(sound, total, family.padding_value) for sound, total in zip(sounds, totals)]
-        # The sounds are padded already, so the pipeline must not pad them.
+        # The sounds are already padded here, so the pipeline must not pad them again.
         most = max(totals) if family.padding == _MAX_LENGTH else 0
         if most and min(totals) < most:
             raise ValueError(f"Sounds of {min(totals)} to {most} samples do not fit into one tensor: fill them")
@@ -282,13 +282,13 @@ _MAX_LENGTH, _LONGEST, _NONE = "max_length", "longest", "do_not_pad"
 
 @dataclass(frozen=True)
 class _Filling:
-    """How far sounds are padded.
+    """How far the sounds of a call are padded.
 
     Attributes:
         way: `max_length`, `longest` or `do_not_pad`.
-        most: the length requested by a call, or None.
-        multiple: the number of samples that padded lengths are a multiple of.
-        masks: whether the call requests masks; None: it does not say.
+        most: the length that the call requests, or None.
+        multiple: padded lengths are multiples of this number of samples.
+        masks: whether the call requests masks; None: the call does not specify this.
         cuts: whether sounds longer than `most` are cut off.
     """
 
@@ -299,17 +299,17 @@ class _Filling:
     cuts: bool
 
     def length(self, lengths: Sequence[int]) -> int | None:
-        """Return the length to which all are padded; None: each keeps its length."""
+        """Return the length to which all sounds are padded; None: sounds are not padded."""
         if self.way == _NONE:
             return None
         return self.most if self.way == _MAX_LENGTH else _multiple(max(lengths), self.multiple)
 
 
 def _way(padding: object) -> str:
-    """Return how far sounds are padded.
+    """Return how far sounds are padded: `max_length`, `longest` or `do_not_pad`.
 
     Raises:
-        ValueError: the argument is not a known way of padding.
+        ValueError: ``padding`` is not one of the values that transformers accepts.
     """
     choice = getattr(padding, "value", padding)
     way = {True: _LONGEST, False: _NONE}[choice] if isinstance(choice, bool) else choice
@@ -331,7 +331,7 @@ def _filled(sound: np.ndarray, total: int, value: float) -> np.ndarray:
 
 
 def _normalized(sound: np.ndarray) -> np.ndarray:
-    """Return the sound with mean 0 and variance 1, as transformers' feature extractor computes it."""
+    """Return a sound normalized to mean 0 and variance 1, with the arithmetic of transformers' feature extractor."""
     changed: np.ndarray = (sound - sound.mean()) / np.sqrt(sound.var() + 1e-7)
     return changed
 

@@ -1,4 +1,4 @@
-"""The processor of videos."""
+"""The processor for videos."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VIDEO_NDIM = 4
 
 
 class VideoProcessor(Processor):
-    """A video processor made from a model's configuration; arguments as for :class:`ImageProcessor`."""
+    """A video processor made from a model's configuration; for the arguments, see :class:`ImageProcessor`."""
 
     _input = "videos"
 
@@ -34,12 +34,12 @@ class VideoProcessor(Processor):
         """Return the model's inputs for one video or several.
 
         Args:
-            videos: a list of images, or an array or tensor of uint8, of shape (F, H, W, 3) or (F, 3, H, W); or a list of these, or a list
-                of such lists, one for each conversation.
+            videos: a video, a list of videos, or a list with a list of videos for each conversation. A video is a list of images, or an
+                array or tensor of uint8, of shape (F, H, W, 3) or (F, 3, H, W).
             video_metadata: for each video, a `VideoMetadata` or a mapping with `total_num_frames`, `fps` and `duration`; or a list of these
                 for each conversation.
-            return_tensors, input_data_format, data_format, device: as for images.
-            settings: settings that override the configuration's in this call: `do_sample_frames`, `fps`, `num_frames`,
+            return_tensors, input_data_format, data_format, device: see :class:`ImageProcessor`.
+            settings: settings that override those of the configuration in this call: `do_sample_frames`, `fps`, `num_frames`,
                 `size` and others.
 
         Raises:
@@ -70,7 +70,7 @@ class VideoProcessor(Processor):
 
 
 def _several(videos: object) -> list[object]:
-    """Return the videos as a list, those of nested lists among them; a list of images is one video."""
+    """Return all videos as one list, including those in nested lists; a list of images is one video."""
     if getattr(videos, "ndim", 0) == _VIDEO_NDIM + 1:
         return list(videos)  # type: ignore[call-overload]
     if not isinstance(videos, (list, tuple)):
@@ -90,7 +90,7 @@ def _metadata_of(metadata: object, count: int) -> list[Mapping[str, float]] | No
     if metadata is None:
         return None
     entries: list[object] = metadata if isinstance(metadata, list) else [metadata]
-    # Chat templates give a list for each conversation.
+    # Chat templates pass a list for each conversation.
     entries = [one for each in entries for one in (each if isinstance(each, list) else [each])]
     found = [each if isinstance(each, Mapping) else vars(each) for each in entries]
     if len(found) != count:
@@ -99,12 +99,12 @@ def _metadata_of(metadata: object, count: int) -> list[Mapping[str, float]] | No
 
 
 def _length(metadata: Mapping[str, float]) -> VideoLength:
-    """Return how long a video is, by its metadata."""
+    """Return the length of a video from its metadata."""
     return VideoLength(int(metadata["total_num_frames"]), metadata.get("fps"), metadata.get("duration"))
 
 
 def _frames(video: object, number: int, form: object) -> np.ndarray:
-    """Return a video of uint8, of shape (F, H, W, 3)."""
+    """Return a video as a uint8 array of shape (F, H, W, 3)."""
     if isinstance(video, str):
         raise ValueError(f"Video {number} is an address or a path, {video!r}: nothing is fetched or read here")
     images = list(video) if isinstance(video, (list, tuple)) else [*np.asarray(video)]

@@ -1,4 +1,4 @@
-"""DALI's first location of :func:`numba_function`."""
+"""The original location of :func:`numba_function` in DALI."""
 
 from penstock.python_function import numba_function
 

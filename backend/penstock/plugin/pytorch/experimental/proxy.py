@@ -1,8 +1,8 @@
-"""A pipeline behind PyTorch's data loader: data sets call it like a transform, and it runs on whole batches.
+"""Runs a pipeline for PyTorch's data loader: data sets call it like a transform, but it processes whole batches.
 
 The workers of a data loader read samples and call a proxy with them. The proxy computes nothing: it returns a
-reference, the worker's collation merges a batch's references into one, and the samples are sent to the main process,
-where a single pipeline runs on each batch, on the GPU if it uses one.
+reference for each sample. The worker's collation merges the references of a batch into one, and the samples are sent to the
+main process, where a single pipeline processes each batch, on the GPU if the pipeline uses one.
 
 >>> with DALIServer(pipe) as server:  # doctest: +SKIP
 ...     data = torchvision.datasets.ImageFolder(folder, transform=server.proxy, loader=read_file)
@@ -43,13 +43,13 @@ class _Requests(Protocol):
 
 @dataclass(eq=False)
 class DALIPipelineRunRef:
-    """A batch for the pipeline.
+    """A batch for the pipeline, as collected by a proxy.
 
     Attributes:
-        batch_id: the worker, and the batch's number there.
-        call_args: the samples, by input.
-        is_scheduled: whether it has been sent to the pipeline.
-        is_complete: whether it has all its samples.
+        batch_id: the number of the worker, and the number of the batch among the worker's batches.
+        call_args: the batch's samples for each input, by the input's name.
+        is_scheduled: whether the batch was sent to the pipeline.
+        is_complete: whether the batch has all its samples.
     """
 
     batch_id: tuple[int, int]
@@ -60,11 +60,11 @@ class DALIPipelineRunRef:
 
 @dataclass(eq=False)
 class DALIOutputSampleRef:
-    """One sample of an output, which collation merges into a batch.
+    """A reference to a sample of an output; collation merges the references of a batch.
 
     Attributes:
-        proxy: the proxy that returned it.
-        pipe_run_ref: the batch.
+        proxy: the proxy that returned the reference.
+        pipe_run_ref: the batch to which the sample belongs.
         output_idx: the output's index.
         sample_idx: the sample's index in the batch.
     """
@@ -77,20 +77,20 @@ class DALIOutputSampleRef:
 
 @dataclass(eq=False)
 class DALIOutputBatchRef:
-    """One output for a batch; :meth:`DALIServer.produce_data` replaces it by the data."""
+    """A reference to an output for a batch, which :meth:`DALIServer.produce_data` replaces by the data."""
 
     pipe_run_ref: DALIPipelineRunRef
     output_idx: int
 
 
 class _Proxy:
-    """Called with a sample for each input; returns a reference for each output (for one output, that alone).
+    """A callable that takes a sample for each input, and returns a tuple of references to outputs, or a single reference.
 
     Args:
-        inputs: names of the pipeline's inputs.
-        num_outputs: the pipeline's number of outputs.
-        requests: takes complete batches to the server.
-        deterministic: whether the main process sends the batches, in its order.
+        inputs: the names of the pipeline's inputs.
+        num_outputs: the number of the pipeline's outputs.
+        requests: the queue for complete batches, from which the server takes them.
+        deterministic: whether the main process sends the batches to the pipeline, in the order in which it receives them.
     """
 
     def __init__(self, inputs: list[str], num_outputs: int, requests: _Requests, deterministic: bool) -> None:
@@ -123,23 +123,23 @@ class _Proxy:
         return references if len(references) > 1 else references[0]
 
     def finish(self, batch: DALIPipelineRunRef) -> DALIPipelineRunRef:
-        """Send a complete batch, unless the main process does; return the reference for the main process."""
+        """Send a complete batch to the server, unless the main process does so; return the reference for the main process."""
         if self._deterministic:
             return batch
         if not batch.is_scheduled:
             batch.is_scheduled = True
             self._requests.put(batch)
-        # The samples have already been sent.
+        # Without the samples, which were sent already.
         return DALIPipelineRunRef(batch.batch_id, is_scheduled=True, is_complete=True)
 
 
 def _collate_dali_output_sample_ref_fn(
     samples: Sequence[DALIOutputSampleRef], *, collate_fn_map: object = None
 ) -> DALIOutputBatchRef:
-    """Return the batch of the samples; has DALI's name, by which a user's ``collate_fn`` calls it."""
+    """Merge references to samples into one to a batch. The name is DALI's, which a user's ``collate_fn`` calls."""
     first = samples[0]
     batch = first.pipe_run_ref
-    # Even if collation fails, the next sample starts a new batch.
+    # Set first: even if collation fails, the next sample must start a new batch.
     batch.is_complete = True
     for index, sample in enumerate(samples):
         if sample.pipe_run_ref is not batch or sample.output_idx != first.output_idx or sample.sample_idx != index:
@@ -149,7 +149,7 @@ def _collate_dali_output_sample_ref_fn(
     return DALIOutputBatchRef(first.proxy.finish(batch), first.output_idx)
 
 
-# PyTorch's documentation has users change this mapping, which it keeps in a private module.
+# PyTorch documents that users may change this mapping, although it is in a private module.
 importlib.import_module("torch.utils.data._utils.collate").default_collate_fn_map[DALIOutputSampleRef] = (
     _collate_dali_output_sample_ref_fn
 )
@@ -159,13 +159,13 @@ class DALIServer:
     """Runs a pipeline for proxies.
 
     Args:
-        pipeline: not run yet; its inputs are external sources without callbacks.
-        deterministic: run batches in the order the loop takes them, which pipelines with random operators need for
-            reproducible results; otherwise as soon as a worker has one.
+        pipeline: the pipeline, which must not have run yet; its inputs are the external sources without callbacks.
+        deterministic: whether to run batches in the order in which the loop takes them, which pipelines with random operators
+            need for reproducible results; otherwise, a batch runs as soon as a worker has completed it.
 
     Raises:
         TypeError: ``pipeline`` is not a pipeline.
-        RuntimeError: it has no inputs.
+        RuntimeError: the pipeline has no inputs.
     """
 
     def __init__(self, pipeline: Pipeline, deterministic: bool = False) -> None:
@@ -178,7 +178,7 @@ class DALIServer:
         if not inputs:
             raise RuntimeError("The provided pipeline doesn't have any inputs")
         self._pipeline = pipeline
-        # A queue of this context also works in forked workers.
+        # A queue of the context `spawn` also works in forked workers.
         self._requests = torch.multiprocessing.get_context("spawn").Queue()
         self._results: queue.SimpleQueue[tuple[Hashable, _Outputs | Exception]] = queue.SimpleQueue()
         self._early: dict[Hashable, _Outputs | Exception] = {}
@@ -188,7 +188,7 @@ class DALIServer:
 
     @property
     def proxy(self) -> Callable[..., object]:
-        """The callable for data sets: takes one sample if there is one input, or keyword samples if there are several."""
+        """The callable for data sets. It takes a sample if the pipeline has one input, or else samples as keyword arguments."""
         return self._proxy
 
     # -- the pipeline's thread -----------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class DALIServer:
         return self._thread is not None
 
     def start_thread(self) -> None:
-        """Start processing batches; ``with`` does so, too."""
+        """Start processing batches; entering a ``with`` block does so, too."""
         if self._thread is None:
             self._stopping.clear()
             self._thread = threading.Thread(target=self._serve, name="penstock-proxy", daemon=True)
@@ -267,7 +267,7 @@ class _Replacement:
     def __init__(self, outputs_of: Callable[[DALIPipelineRunRef], _Outputs]) -> None:
         self._outputs_of = outputs_of
         self._outputs: dict[tuple[int, int], _Outputs] = {}
-        # Visited objects are kept alive, so that no other object gets the same id.
+        # Holds references to visited objects, so that no other object gets the same id.
         self._seen: dict[int, tuple[object, object]] = {}
 
     def of(self, obj: object) -> object:
@@ -307,7 +307,7 @@ class _Replacement:
 
 
 class _Iterator:
-    """A data loader's batches, with data instead of references."""
+    """Iterates over the batches of a data loader, with references replaced by data."""
 
     def __init__(self, batches: Iterator[object], server: DALIServer) -> None:
         self._batches = batches
@@ -324,8 +324,8 @@ class DataLoader(TorchDataLoader[Any]):
     """PyTorch's data loader, whose batches contain the pipeline's outputs.
 
     Args:
-        dali_server: the server whose proxy the data set calls; started with the first batch unless it is running.
-        args, kwargs: PyTorch's arguments.
+        dali_server: the server whose proxy the data set calls; it is started for the first batch unless it is running.
+        args, kwargs: the arguments of PyTorch's data loader.
     """
 
     def __init__(self, dali_server: DALIServer, *args: Any, **kwargs: Any) -> None:

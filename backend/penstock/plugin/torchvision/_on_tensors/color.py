@@ -1,4 +1,4 @@
-"""Colours and values of pixels."""
+"""Functions that change colours and pixel values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_factor(factor: float, name: str) -> None:
 
 
 def _bounded(values: Tensor, like: Tensor) -> Tensor:
-    """Return floats as values of an image of the type of ``like``."""
+    """Clamp floats to the range of the type of ``like``, and convert them to this type."""
     values = values.clamp_(0, max_value_of(like.dtype))
     return values if like.is_floating_point() else values.to(like.dtype)
 
@@ -39,7 +39,7 @@ def _blend(image: Tensor, other: Tensor, ratio: float) -> Tensor:
 
 
 def _lightness(image: Tensor) -> Tensor:
-    """Return the lightness in floats, (..., 1, H, W)."""
+    """Return the lightness as floats, (..., 1, H, W)."""
     red, green, blue = image.unbind(dim=-3)
     return red.mul(_LUMA[0]).add_(green, alpha=_LUMA[1]).add_(blue, alpha=_LUMA[2]).unsqueeze(-3)
 
@@ -132,7 +132,7 @@ def _hsv(image: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     away = (high.unsqueeze(-3) - image) / library.where(grey, ones, span).unsqueeze(-3)
     r, g, b = away.unbind(dim=-3)
     is_red, is_green = high == red, high == green
-    # Each pixel's hue is one of these, and the others are zero.
+    # The hue of each pixel is one of these three values; the others are zero there.
     of_green = ((r + 2.0) - b) * (is_green & ~is_red)
     of_red = (b - g) * is_red
     of_blue = ((g + 4.0) - r) * ~(is_red | is_green)
@@ -149,7 +149,7 @@ def _rgb(hue: Tensor, saturation: Tensor, value: Tensor) -> Tensor:
     q = ((1.0 - share) * value).clamp_(0.0, 1.0)
     t = ((share + less) * value).clamp_(0.0, 1.0)
     p = (less * value).clamp_(0.0, 1.0)
-    # For each sector, which of them are red, green and blue.
+    # For each sector of the hue, which of the four values are red, green and blue.
     parts = library.stack((value, p, q, t), dim=-3)
     orders = library.tensor([[0, 2, 1, 1, 3, 0], [3, 0, 0, 2, 1, 1], [1, 1, 3, 0, 0, 2]], device=hue.device)
     chosen = orders[:, number]

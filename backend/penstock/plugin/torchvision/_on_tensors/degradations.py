@@ -1,4 +1,4 @@
-"""Degradations of images: blur, noise, compression, erased regions."""
+"""Functions that degrade images: blur, noise, compression, erased regions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _blur(image: Tensor, kernel_size: Size, sigma: Floats | None = None) -> Tens
 
 
 def blur_of(kernel_size: Size, sigma: Floats | None) -> tuple[list[int], list[float]]:
-    """Return sizes and standard deviations, across and down.
+    """Return the sizes and the standard deviations of a blur, each across and down.
 
     Raises:
         TypeError, ValueError: a size is not odd and positive, or a deviation is not positive.
@@ -52,7 +52,7 @@ def blur_of(kernel_size: Size, sigma: Floats | None) -> tuple[list[int], list[fl
 
 
 def blur_kernel(kernel_size: Size, sigma: Floats) -> np.ndarray:
-    """Return the weights that PyTorch computes, float32 of shape (rows, columns)."""
+    """Return the weights of a blur as PyTorch computes them, float32 of shape (rows, columns)."""
     library = torch()
     sizes, widths = blur_of(kernel_size, sigma)
     across, down = (_bell(size, width, library.float32, "cpu") for size, width in zip(sizes, widths))

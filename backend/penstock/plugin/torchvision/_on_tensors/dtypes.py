@@ -1,4 +1,4 @@
-"""Types of tensors of images, and the value of white in each."""
+"""The types of image tensors, and the value of white in each."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from penstock.plugin.torchvision._typing import Canvas, DType, Tensor
 
 
 def max_value_of(dtype: DType) -> int:
-    """Return the value of white in a type: 1 for floats.
+    """Return the value of white in a type, which is 1 for floats.
 
     Raises:
-        TypeError: images have no such type.
+        TypeError: images cannot have this type.
     """
     library = torch()
     if dtype.is_floating_point:
@@ -23,10 +23,10 @@ def max_value_of(dtype: DType) -> int:
 
 @function_for("to_dtype", "tensor", "video")
 def converted(image: Tensor, dtype: DType | None = None, scale: bool = False) -> Tensor:
-    """Return an image of another type; with ``scale`` white stays white. White is 1 in floats and booleans.
+    """Convert an image to another type; with ``scale``, scale values so that white remains white, which is 1 in floats and booleans.
 
     Raises:
-        RuntimeError: the floats cannot represent all values of the type.
+        RuntimeError: with ``scale``, the image's float type cannot represent all values of ``dtype``.
     """
     library = torch()
     dtype = library.float32 if dtype is None else dtype
@@ -40,7 +40,7 @@ def converted(image: Tensor, dtype: DType | None = None, scale: bool = False) ->
         return image.to(dtype).mul_(1.0 / max_value_of(image.dtype))
     bits = max_value_of(dtype).bit_length() - max_value_of(image.dtype).bit_length()
     if bits < 0:
-        # PyTorch cannot shift uint16.
+        # PyTorch cannot shift uint16, so divide instead.
         narrower = image / 2**-bits if image.dtype == library.uint16 else image.bitwise_right_shift(-bits)
         return narrower.to(dtype)
     wider = image.to(dtype)
@@ -54,7 +54,7 @@ def _as_integers(image: Tensor, dtype: DType) -> Tensor:
         raise RuntimeError(f"{image.dtype} cannot represent all values of {dtype}")
     if dtype == library.bool:
         return image.to(dtype)
-    # Each integer gets an equal share of the floats; 1.0 becomes the largest.
+    # Each integer gets an equal part of the range of floats; 1.0 becomes the largest integer.
     return image.mul(float(max_value_of(dtype)) + 1.0 - 1e-3).to(dtype)
 
 

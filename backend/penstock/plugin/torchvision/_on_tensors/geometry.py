@@ -1,4 +1,4 @@
-"""Operations that move pixels unchanged, or resize: flips, crops, borders, frames of videos."""
+"""Functions that resize, or move pixels unchanged: flips, crops, borders, frames of videos."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def resized(
     max_size: int | None = None,
     antialias: bool | None = True,
 ) -> Tensor:
-    """Return a tensor of images in another size."""
+    """Resize a tensor of images."""
     library, name = torch(), filter_name(interpolation)
     extents = resized_extents((int(image.shape[-2]), int(image.shape[-1])), size, max_size)
     if extents == tuple(image.shape[-2:]):
@@ -88,7 +88,7 @@ def _resized_mask(
 
 @function_for("crop", "tensor", "video", "mask")
 def cropped(image: Tensor, top: int, left: int, height: int, width: int) -> Tensor:
-    """Return a region, black beyond the image."""
+    """Return a region of an image; what lies outside the image is black."""
     rows, columns = image.shape[-2:]
     bottom, right = top + height, left + width
     part = image[..., max(top, 0) : max(bottom, 0), max(left, 0) : max(right, 0)]

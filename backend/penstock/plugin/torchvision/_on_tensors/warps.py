@@ -1,4 +1,4 @@
-"""Rotation, shear, perspective and elastic deformation: images sampled between pixels, at the positions of a grid."""
+"""Rotation, shear, perspective and elastic deformation: images are sampled at the positions of a grid, which may lie between pixels."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _type_of(image: Tensor) -> DType:
 
 
 def _centred_grid(terms: Sequence[float], image: Tensor, extents: tuple[int, int]) -> Tensor:
-    """Return the source positions of the pixels of an output of ``extents``, relative to the middle."""
+    """Return the source positions, relative to the middle, for the pixels of an output of (height, width) ``extents``."""
     library, dtype = torch(), _type_of(image)
     positions = library.empty(1, *extents, 3, dtype=dtype, device=image.device)
     height, width = extents
@@ -103,7 +103,7 @@ def _affine_mask(
 
 
 def expanded_extents(terms: Sequence[float], width: int, height: int) -> tuple[int, int]:
-    """Return the height and width that hold a whole rotated image."""
+    """Return the height and width of the smallest image that contains a whole rotated image."""
     library = torch()
     half_width, half_height = 0.5 * width, 0.5 * height
     corners = [[x, y, 1.0] for x, y in ((-1, -1), (-1, 1), (1, 1), (1, -1))]
@@ -190,7 +190,7 @@ def _perspective_mask(
 
 
 def relative_positions(height: int, width: int, like: Tensor) -> Tensor:
-    """Return the centres of all pixels, from -1 to 1, as (1, H, W, 2)."""
+    """Return x and y of all pixel centres, scaled to the range from -1 to 1, as a tensor (1, H, W, 2)."""
     library, dtype = torch(), _type_of(like)
     positions = library.empty(1, height, width, 2, dtype=dtype, device=like.device)
     for axis, extent in enumerate((width, height)):
@@ -201,7 +201,7 @@ def relative_positions(height: int, width: int, like: Tensor) -> Tensor:
 
 
 def check_displacement(displacement: Tensor, height: int, width: int) -> None:
-    """Raise an error unless it moves each pixel of an image of this size.
+    """Raise an error unless a displacement has a vector for each pixel of an image of this size.
 
     Raises:
         TypeError, ValueError: the value is not a tensor, or has another shape.

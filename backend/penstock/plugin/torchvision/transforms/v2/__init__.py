@@ -1,4 +1,4 @@
-"""The transforms of `torchvision.transforms.v2`, by their names."""
+"""The transforms of `torchvision.transforms.v2`, with the same names."""
 
 from penstock.plugin.torchvision._settings import InterpolationMode
 from penstock.plugin.torchvision.transforms.v2 import functional

@@ -25,14 +25,14 @@ _IMAGES = ("tensor", "image", "video")
 
 
 class RandomErasing(RandomlyApplied):
-    """Overwrites a random region, with a probability. Needs PyTorch.
+    """Overwrites a random region with a probability. Needs PyTorch.
 
     Args:
         p: the probability.
-        scale: the region's share of the area, from and to.
-        ratio: its height over its width, from and to.
-        value: one number, one for each channel, or `random` for noise.
-        inplace: change the tensor itself.
+        scale: the range of the region's area, as a fraction of the image's.
+        ratio: the range of the region's height divided by its width.
+        value: the new value: a number, one for each channel, or `random` for noise.
+        inplace: whether to change the tensor in place.
     """
 
     function = "erase"
@@ -66,7 +66,7 @@ class RandomErasing(RandomlyApplied):
     def get_params(
         img: Leaf, scale: Sequence[float], ratio: Sequence[float], value: list[float] | None = None
     ) -> tuple[int, int, int, int, Tensor]:
-        """Return top, left, height and width of a random region, and its new values; the whole image if none fits."""
+        """Return top, left, height and width of a random region, and the new values; if none fits, the image with its own values."""
         found = RandomErasing(1.0, scale, ratio, "random" if value is None else value).make_params([img])
         if not found:
             return 0, 0, *size_of(img), img
@@ -99,12 +99,12 @@ class RandomErasing(RandomlyApplied):
 
 
 class _Mixing(BuiltinTransform):
-    """Mixes the images of a batch with their predecessors, and the labels accordingly. Needs PyTorch.
+    """Mixes each image of a batch with its predecessor, and the labels in the same proportion. Needs PyTorch.
 
     Args:
-        alpha: the parameter of the beta distribution of the shares.
+        alpha: the parameter of the beta distribution from which the proportion is drawn.
         num_classes: the number of classes, for labels that are numbers.
-        labels_getter: finds the labels in a sample.
+        labels_getter: a function that finds the labels in a sample, or a value of :data:`LabelsGetter`.
     """
 
     kinds = frozenset(_IMAGES)
@@ -121,7 +121,7 @@ class _Mixing(BuiltinTransform):
         return float(library.distributions.Beta(*[library.tensor([self.alpha])] * 2).sample(()))
 
     def mixed(self, image: Leaf, params: Params) -> Leaf:
-        """Return a batch of images, mixed."""
+        """Mix the images of a batch."""
         raise NotImplementedError
 
     def run(self, sample: Nested) -> Nested:
@@ -172,7 +172,7 @@ def _mixture(values: Tensor, share: float) -> Tensor:
 
 
 class MixUp(_Mixing):
-    """Blends images with their predecessors."""
+    """Blends each image of a batch with its predecessor."""
 
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
         return {"share": self._share()}
@@ -182,7 +182,7 @@ class MixUp(_Mixing):
 
 
 class CutMix(_Mixing):
-    """Replaces a region of each image by that of its predecessor."""
+    """Replaces a region of each image of a batch by the same region of its predecessor."""
 
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
         share = self._share()
@@ -205,7 +205,7 @@ class JPEG(Applied):
     """Compresses images as JPEG, and decodes them again.
 
     Args:
-        quality: the JPEG quality from 1 to 100, or the range that it is drawn from.
+        quality: the JPEG quality from 1 to 100, or the range from which it is drawn.
     """
 
     function = "jpeg"

@@ -1,4 +1,4 @@
-"""Automatic augmentation: AutoAugment, RandAugment, TrivialAugment and AugMix, from their papers, as torchvision draws."""
+"""Automatic augmentation: AutoAugment, RandAugment, TrivialAugment and AugMix, with torchvision's random draws."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AutoAugmentPolicy(enum.Enum):
     SVHN = "svhn"
 
 
-# The pairs of each policy: operation, probability, magnitude out of ten (- : none).
+# The pairs of each policy. An operation consists of its name, probability and magnitude out of ten (-: none).
 _POLICIES = {
     "imagenet": """
         Posterize .4 8, Rotate .6 9; Solarize .6 5, AutoContrast .6 -; Equalize .8 -, Equalize .6 -;
@@ -66,7 +66,7 @@ _POLICIES = {
 
 
 class _Choice(NamedTuple):
-    """An operation with its probability and magnitude."""
+    """An operation of a policy, with its probability and magnitude."""
 
     name: str
     probability: float
@@ -82,13 +82,13 @@ def _policy(text: str) -> list[list[_Choice]]:
 
 
 class _Range(NamedTuple):
-    """Magnitudes, from the first to the last.
+    """The magnitudes of an operation.
 
     Attributes:
-        first, last: the range of the magnitudes; of translations, in shares of the side if ``by_side`` is set.
-        signed: half of them are negative.
-        by_side: 0: relative to the height; 1: to the width.
-        drops: the span of the magnitudes of `Posterize`, which are whole numbers of bits.
+        first, last: the range of the magnitudes; if ``by_side`` is set, as fractions of the image's height or width.
+        signed: whether the magnitude is negated at random.
+        by_side: 0: magnitudes are relative to the height; 1: to the width; None: absolute.
+        drops: for `Posterize`, whose magnitudes are numbers of bits: by how many bits they decrease.
     """
 
     first: float
@@ -98,7 +98,7 @@ class _Range(NamedTuple):
     drops: float = 0.0
 
     def values(self, bins: int, extents: tuple[int, int]) -> np.ndarray:
-        """Return ``bins`` magnitudes for an image, as `torch.linspace` rounds them."""
+        """Return ``bins`` magnitudes for an image, rounded like those of `torch.linspace`."""
         if self.drops:
             steps = np.arange(bins).astype(np.float32) / np.float32((bins - 1) / self.drops)
             return np.round(np.float32(self.first) - steps)
@@ -150,7 +150,7 @@ _RANDAUGMENT = _space(
 )
 _WIDE = _space(0.99, _Range(0.0, 32.0), _Range(0.0, 32.0), 135.0, 0.99, _Range(8, 0, False, drops=6))
 _ONE_THIRD = 1.0 / 3.0
-# AugMix's first nine operations do not change brightness or colour; the others follow.
+# AugMix's first nine operations do not change brightness or colour; the operations after them do.
 _AUGMIX = _space(
     0.3, _Range(0.0, _ONE_THIRD, by_side=1), _Range(0.0, _ONE_THIRD, by_side=0), 30.0, 0.9, _Range(4, 0, False, drops=4)
 )
@@ -205,10 +205,10 @@ _AUGMENTATIONS: Mapping[str, Function] = {
 
 
 class AutomaticAugmentation(BuiltinTransform):
-    """Augments the one image of a sample, without boxes, masks or points.
+    """Augments the image of a sample, which must be the only one, without boxes, masks or points.
 
     Args:
-        interpolation: `nearest`, `bilinear`, and for PIL images `bicubic`.
+        interpolation: `nearest`, `bilinear`, or, for PIL images only, `bicubic`.
         fill: the value of pixels from outside the image; as for `Pad`.
     """
 
@@ -218,7 +218,7 @@ class AutomaticAugmentation(BuiltinTransform):
         self._fill = fills_of(fill)
 
     def augmented(self, image: Leaf, extents: tuple[int, int]) -> Leaf:
-        """Return an image, augmented."""
+        """Return an augmented image."""
         raise NotImplementedError
 
     def run(self, sample: Nested) -> Nested:
@@ -235,7 +235,7 @@ class AutomaticAugmentation(BuiltinTransform):
         return rebuilt(leaves)
 
     def applied(self, image: Leaf, name: str, magnitude: float) -> Leaf:
-        """Apply one augmentation to an image."""
+        """Apply the augmentation ``name`` to an image."""
         how = {"interpolation": self.interpolation, "fill": fill_for(self._fill, image)}
         return _AUGMENTATIONS[name](image, magnitude, **how)
 
@@ -290,7 +290,7 @@ class AutoAugment(AutomaticAugmentation):
 
 
 class RandAugment(AutomaticAugmentation):
-    """Applies some random augmentations of one magnitude.
+    """Applies several random augmentations, all with the same magnitude.
 
     Args:
         num_ops: the number of augmentations.
@@ -320,7 +320,7 @@ class RandAugment(AutomaticAugmentation):
 
 
 class TrivialAugmentWide(AutomaticAugmentation):
-    """Applies one random augmentation, of a random magnitude.
+    """Applies one random augmentation with a random magnitude.
 
     Args:
         num_magnitude_bins: the number of magnitudes.
@@ -342,11 +342,11 @@ class AugMix(AutomaticAugmentation):
     """Mixes chains of random augmentations with each other and with the image. Needs PyTorch.
 
     Args:
-        severity: the largest index of a magnitude, out of 10.
+        severity: the largest index of a magnitude, from 1 to 10.
         mixture_width: the number of chains.
-        chain_depth: the number of augmentations in a chain; negative: 1 to 3, random.
-        alpha: the parameter of the distributions of the shares.
-        all_ops: include those that change brightness, colours, contrast and sharpness.
+        chain_depth: the number of augmentations in a chain; negative: a random number from 1 to 3.
+        alpha: the parameter of the distributions from which the proportions of the mixture are drawn.
+        all_ops: whether to include augmentations that change brightness, colours, contrast and sharpness.
         interpolation, fill: the interpolation of warps, and the value of pixels from outside the image.
     """
 

@@ -1,4 +1,4 @@
-"""Transforms of colours."""
+"""Transforms that change colours."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Grayscale(Applied):
     """Removes the colours.
 
     Args:
-        num_output_channels: 1, or 3 equal ones.
+        num_output_channels: 1, or 3 for three equal channels.
     """
 
     function = "rgb_to_grayscale"
@@ -34,7 +34,7 @@ class Grayscale(Applied):
 
 
 class RandomGrayscale(RandomlyApplied):
-    """Removes the colours but keeps the number of channels, with a probability."""
+    """Removes the colours with a probability; the number of channels does not change."""
 
     function = "rgb_to_grayscale"
 
@@ -52,11 +52,11 @@ class RGB(Applied):
 
 
 class ColorJitter(BuiltinTransform):
-    """Multiplies brightness, contrast and saturation by random factors, and turns the hue, in random order.
+    """Multiplies brightness, contrast and saturation by random factors, and rotates the hue, in random order.
 
     Args:
-        brightness, contrast, saturation: a number x for factors from 1 - x to 1 + x, or the range.
-        hue: a number up to 0.5 (half a circle), or a range within [-0.5, 0.5].
+        brightness, contrast, saturation: a number x for factors from 1 - x to 1 + x, or the range of factors.
+        hue: a number x, up to 0.5 (half a circle), for rotations from -x to x, or a range within [-0.5, 0.5].
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class ColorJitter(BuiltinTransform):
         saturation: Sequence[float] | None,
         hue: Sequence[float] | None,
     ) -> tuple[Any, float | None, float | None, float | None, float | None]:
-        """Return the numbers of the four in random order, and random factors of each; None: it stays unchanged."""
+        """Return the numbers 0 to 3 of the four changes in random order, and a random factor for each change; None: no change."""
         order = numbers().permutation(len(_FACTORS))
         return order, *(numbers().between(*each) if each else None for each in (brightness, contrast, saturation, hue))
 
@@ -95,10 +95,10 @@ class ColorJitter(BuiltinTransform):
 
 
 def _range(value: Floats | None, name: str) -> tuple[float, float] | None:
-    """Return the factors; None: unchanged.
+    """Return the range of factors; None: no change.
 
     Raises:
-        TypeError, ValueError: the value is not a factor or a range of factors.
+        TypeError, ValueError: the value is neither a number nor a range, or out of bounds.
     """
     if value is None:
         return None
@@ -127,11 +127,11 @@ class RandomChannelPermutation(Applied):
 
 
 class RandomPhotometricDistort(BuiltinTransform):
-    """Applies the distortions that the detector SSD was trained with, each with a probability.
+    """Applies the distortions with which the detector SSD was trained, each with a probability.
 
     Args:
-        brightness, contrast, saturation, hue: ranges of the factors.
-        p: the probability of each.
+        brightness, contrast, saturation, hue: the range of each factor.
+        p: the probability of each distortion.
     """
 
     def __init__(
@@ -167,25 +167,25 @@ class RandomPhotometricDistort(BuiltinTransform):
 
 
 class RandomEqualize(RandomlyApplied):
-    """Equalizes the histogram, with a probability."""
+    """Equalizes the histogram with a probability."""
 
     function = "equalize"
 
 
 class RandomInvert(RandomlyApplied):
-    """Inverts the image, with a probability."""
+    """Inverts the image with a probability."""
 
     function = "invert"
 
 
 class RandomAutocontrast(RandomlyApplied):
-    """Stretches each channel to its full range, with a probability."""
+    """Stretches the values of each channel to the full range with a probability."""
 
     function = "autocontrast"
 
 
 class RandomPosterize(RandomlyApplied):
-    """Keeps only the upper ``bits`` of each value, with a probability."""
+    """Reduces each value to its highest ``bits`` bits with a probability."""
 
     function = "posterize"
 
@@ -198,7 +198,7 @@ class RandomPosterize(RandomlyApplied):
 
 
 class RandomSolarize(RandomlyApplied):
-    """Inverts values of at least ``threshold``, with a probability."""
+    """Inverts values of at least ``threshold`` with a probability."""
 
     function = "solarize"
 
@@ -211,7 +211,7 @@ class RandomSolarize(RandomlyApplied):
 
 
 class RandomAdjustSharpness(RandomlyApplied):
-    """Sharpens by a factor, or softens if it is below 1, with a probability."""
+    """Sharpens by a factor, or softens if the factor is below 1, with a probability."""
 
     function = "adjust_sharpness"
 

@@ -1,4 +1,4 @@
-"""Transforms of transforms."""
+"""Transforms that apply other transforms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.plugin.torchvision.transforms.v2._transform import BuiltinTransfor
 
 
 def _holding(sample: Nested) -> Nested:
-    """Return a sample with PIL images as `Pixels`; an array too, if it is the whole sample."""
+    """Return a sample with PIL images converted to `Pixels`; an array is converted, too, if it is the whole sample."""
     if is_picture(sample):
         return held(sample)
     if is_pil(sample):
@@ -54,7 +54,7 @@ def _check_steps(transforms: Sequence[Function]) -> Sequence[Function]:
 
 
 class Container(BuiltinTransform):
-    """Holds other transforms."""
+    """Base class of transforms that apply other transforms."""
 
     transforms: Sequence[Function]
 
@@ -78,11 +78,11 @@ class Container(BuiltinTransform):
 class Compose(Container):
     """Applies one transform after another.
 
-    PIL images stay arrays between the steps. Of an image that is resized and then cropped, only the crop is computed, and
-    conversion to a tensor together with normalization is one table lookup.
+    PIL images are stored as arrays between the steps. If an image is resized and then cropped, only the crop is computed;
+    conversion to a tensor and normalization are done in one table lookup.
 
     Args:
-        transforms: those of this package, torchvision's, or any callables.
+        transforms: transforms of this package or of torchvision, or any callables.
 
     Example:
         >>> from penstock.plugin.torchvision.transforms import v2
@@ -98,7 +98,7 @@ class Compose(Container):
 
 
 class RandomApply(Container):
-    """Applies all transforms, with a probability.
+    """Applies all transforms with a probability.
 
     Args:
         transforms: callables.
@@ -118,7 +118,7 @@ class RandomChoice(Container):
 
     Args:
         transforms: callables.
-        p: their weights; equal by default.
+        p: the weights of the transforms; equal by default.
     """
 
     def __init__(self, transforms: Sequence[Function], p: Sequence[float] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The end of most pipelines, from pixels to a normalized tensor, as one lookup in a table of 256 values."""
+"""Converts pixels to a normalized tensor, the last steps of most transforms, by one lookup in a table of 256 values."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from penstock.plugin.torchvision.transforms.v2._type_conversion import PILToTens
 
 
 def scaling_of(steps: list[Function]) -> tuple[int, str, bool] | None:
-    """Return how many of the first ``steps`` make floats of a PIL image, the corresponding `reference` of
-    `fn.rescale_normalize`, and whether the result is a `tv_tensors.Image`; None: they don't.
+    """Return how many of the first ``steps`` convert a PIL image to floats, the corresponding `reference` of
+    `fn.rescale_normalize`, and whether the result is a `tv_tensors.Image`; None if the first steps do not do that.
     """
     if steps and type(steps[0]) is ToTensor:
         return 1, "to_tensor", False
@@ -29,17 +29,17 @@ def scaling_of(steps: list[Function]) -> tuple[int, str, bool] | None:
 
 
 class Finish(BuiltinTransform):
-    """Makes a normalized tensor from pixels.
+    """Converts pixels to a normalized tensor in one step.
 
     Args:
-        steps: the transforms that it replaces, which run instead if a sample holds other things to transform.
-        reference: the library whose arithmetic to follow, as `fn.rescale_normalize` takes it.
-        as_image: the result is a `tv_tensors.Image`.
-        normalize: the last of the steps, if it is one.
+        steps: the transforms that this one replaces; they run instead if a sample contains other values to transform.
+        reference: the library whose arithmetic to follow; see `fn.rescale_normalize`.
+        as_image: whether the result is a `tv_tensors.Image`.
+        normalize: the last of the steps, if it is a `Normalize`; otherwise None.
     """
 
     def __init__(self, steps: list[Function], reference: str, as_image: bool, normalize: Normalize | None) -> None:
-        from penstock.operators.image._normalizing import factors_of, table_of  # private: as the operator
+        from penstock.operators.image._normalizing import factors_of, table_of  # private: the operator's table
 
         self._steps = steps
         self._of_default_type = reference == "to_tensor"
@@ -71,7 +71,7 @@ class Finish(BuiltinTransform):
 
 
 def finishing(steps: list[Function]) -> list[Function]:
-    """Return steps, with those that make a normalized tensor merged into one."""
+    """Return steps in which those that make a normalized tensor are merged into one."""
     for position in range(len(steps)):
         found = scaling_of(steps[position:])
         if found is None:

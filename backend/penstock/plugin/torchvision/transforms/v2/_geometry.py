@@ -14,13 +14,13 @@ from penstock.plugin.torchvision.transforms.v2._transform import Applied, Random
 
 
 class RandomHorizontalFlip(RandomlyApplied):
-    """Mirrors left to right, with a probability."""
+    """Mirrors left to right with a probability."""
 
     function = "horizontal_flip"
 
 
 class RandomVerticalFlip(RandomlyApplied):
-    """Turns upside down, with a probability."""
+    """Mirrors top to bottom with a probability."""
 
     function = "vertical_flip"
 
@@ -29,10 +29,10 @@ class Resize(Applied):
     """Resizes the image.
 
     Args:
-        size: height and width, or the shorter side, or None: ``max_size`` is the longer one.
+        size: height and width, or the length of the shorter side; None: ``max_size`` is the length of the longer side.
         interpolation: an `InterpolationMode`, its value, or Pillow's number.
         max_size: the largest length of the longer side.
-        antialias: whether to filter tensors when they shrink; PIL images are always filtered.
+        antialias: whether to filter tensors that are made smaller; PIL images are always filtered.
     """
 
     function = "resize"
@@ -80,10 +80,10 @@ class CenterCrop(Applied):
 
 
 class FiveCrop(Applied):
-    """Crops the four corners and the middle, as a tuple.
+    """Returns a tuple of five crops: at the four corners and in the middle.
 
     Args:
-        size: height and width of each, or one number for both.
+        size: height and width of each crop, or one number for both.
     """
 
     function = "five_crop"
@@ -100,11 +100,11 @@ class FiveCrop(Applied):
 
 
 class TenCrop(FiveCrop):
-    """Crops the same regions as `FiveCrop`, from the image and from its mirror image.
+    """Returns a tuple of ten crops: the regions of `FiveCrop`, from the image and from its mirror image.
 
     Args:
-        size: as for `FiveCrop`.
-        vertical_flip: whether to mirror it upside down instead of left to right.
+        size: see `FiveCrop`.
+        vertical_flip: whether the mirror image is mirrored top to bottom instead of left to right.
     """
 
     function = "ten_crop"
@@ -118,7 +118,7 @@ class TenCrop(FiveCrop):
 
 
 def check_padding_mode(mode: str) -> str:
-    """Return a mode of padding after checking it.
+    """Return a padding mode after checking it.
 
     Raises:
         ValueError: there is no such mode.
@@ -133,7 +133,7 @@ class Pad(Applied):
 
     Args:
         padding: one number, two (left and right, top and bottom), or four (left, top, right, bottom).
-        fill: the values for `constant`: one, one for each channel, or a dictionary of them by type.
+        fill: the values for `constant`: one, or one for each channel, or a dictionary of these by type.
         padding_mode: `constant`, `edge`, `reflect` or `symmetric`.
     """
 
@@ -151,11 +151,11 @@ class Pad(Applied):
 
 
 class RandomZoomOut(RandomlyApplied):
-    """Puts the image somewhere on a larger canvas, with a probability.
+    """Puts the image at a random position on a larger canvas, with a probability.
 
     Args:
-        fill: the values around the image, as for `Pad`.
-        side_range: the range of the canvas's sides, relative to the image's.
+        fill: the values around the image; see `Pad`.
+        side_range: the range of the canvas's size, as a multiple of the image's.
         p: the probability.
     """
 
@@ -183,12 +183,12 @@ class RandomZoomOut(RandomlyApplied):
 
 
 class ScaleJitter(Applied):
-    """Resizes to a random size, relative to the largest that fits into a target.
+    """Resizes to a random multiple of the largest size that fits into a target size.
 
     Args:
-        target_size: height and width.
-        scale_range: factors, from and to.
-        interpolation, antialias: as for `Resize`.
+        target_size: height and width of the target.
+        scale_range: the range of the factor.
+        interpolation, antialias: see `Resize`.
     """
 
     function = "resize"
@@ -218,9 +218,9 @@ class RandomShortestSize(ScaleJitter):
     """Resizes the shorter side to one of several sizes, drawn at random.
 
     Args:
-        min_size: the length of the shorter side: one, or some to draw from.
+        min_size: the length of the shorter side: a number, or several from which to draw.
         max_size: the largest length of the longer side.
-        interpolation, antialias: as for `Resize`.
+        interpolation, antialias: see `Resize`.
     """
 
     def __init__(
@@ -247,7 +247,7 @@ class RandomResize(ScaleJitter):
 
     Args:
         min_size, max_size: the range of the length of the shorter side.
-        interpolation, antialias: as for `Resize`.
+        interpolation, antialias: see `Resize`.
     """
 
     def __init__(

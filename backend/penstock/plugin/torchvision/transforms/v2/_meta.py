@@ -1,4 +1,4 @@
-"""Transforms of boxes and points alone."""
+"""Transforms that only change boxes and points."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class ConvertBoundingBoxFormat(BuiltinTransform):
 
 
 class ClampBoundingBoxes(BuiltinTransform):
-    """Clips boxes at the borders.
+    """Clamps boxes to the image.
 
     Args:
-        clamping_mode: `soft` or `hard`, which are the same for boxes that are not rotated, `auto`: that of the boxes,
-            or None.
+        clamping_mode: `soft` or `hard`, which only differ for rotated boxes; `auto`: the mode that is set for the boxes; None:
+            boxes are not clamped.
     """
 
     kinds = frozenset({"boxes"})
@@ -41,7 +41,7 @@ class ClampBoundingBoxes(BuiltinTransform):
 
 
 class ClampKeyPoints(BuiltinTransform):
-    """Moves points into the image."""
+    """Moves points that lie outside the image to its nearest pixel."""
 
     kinds = frozenset({"points"})
 

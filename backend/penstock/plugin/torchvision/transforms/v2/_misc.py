@@ -1,4 +1,4 @@
-"""Transforms of values, and of data that belongs to an image."""
+"""Transforms that change values, and data that belongs to an image."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.plugin.torchvision.transforms.v2._transform import Applied, Builti
 _TENSORS = {"Tensor", "Image", "Video"}
 _IMAGES = ("tensor", "image", "video")
 LabelsGetter: TypeAlias = str | Function | None
-"""`default`, or a function that finds the labels in a sample, or None: there are none."""
+"""`default`, or a function that finds the labels in a sample, or None if there are no labels."""
 
 
 class Identity(BuiltinTransform):
@@ -32,8 +32,8 @@ class Lambda(Transform):
     """Applies a user-defined function.
 
     Args:
-        lambd: takes one value of the sample.
-        types: the only types that it is called for.
+        lambd: the function, which takes a value of the sample.
+        types: the types of values for which it is called; other values remain unchanged.
     """
 
     def __init__(self, lambd: Function, *types: type) -> None:
@@ -52,11 +52,11 @@ class Lambda(Transform):
 
 
 class LinearTransformation(BuiltinTransform):
-    """Multiplies an image, as a vector minus a mean, by a matrix.
+    """Flattens an image to a vector, subtracts a mean vector, and multiplies the result by a matrix.
 
     Args:
-        transformation_matrix: n x n, where n is C * H * W.
-        mean_vector: n values.
+        transformation_matrix: a matrix of shape (n, n), where n is C * H * W.
+        mean_vector: a vector of n values.
     """
 
     kinds = frozenset(_IMAGES)
@@ -97,7 +97,7 @@ class Normalize(Applied):
 
     Args:
         mean, std: the mean and standard deviation of each channel.
-        inplace: change the tensor itself.
+        inplace: whether to change the tensor in place.
     """
 
     function = "normalize"
@@ -117,8 +117,8 @@ class GaussianBlur(Applied):
     """Blurs with a Gaussian filter. PIL images need PyTorch.
 
     Args:
-        kernel_size: odd; across and down, or one number for both.
-        sigma: its standard deviation, or the range that it is drawn from.
+        kernel_size: the size across and down, or one number for both; sizes must be odd.
+        sigma: the standard deviation of the filter, or the range from which it is drawn.
     """
 
     function = "gaussian_blur"
@@ -133,7 +133,7 @@ class GaussianBlur(Applied):
 
     @staticmethod
     def get_params(sigma_min: float, sigma_max: float) -> float:
-        """Return a random deviation."""
+        """Return a random standard deviation."""
         return numbers().between(sigma_min, sigma_max)
 
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
@@ -145,8 +145,8 @@ class GaussianNoise(Applied):
     """Adds normally distributed noise.
 
     Args:
-        mean, sigma: the mean and standard deviation of the noise, where white is 1.
-        clip: keep values between black and white.
+        mean, sigma: the mean and standard deviation of the noise, on a scale on which white is 1.
+        clip: whether to clip values to the range from black to white.
     """
 
     function = "gaussian_noise"
@@ -162,9 +162,9 @@ class ToDtype(BuiltinTransform):
     """Converts to another type.
 
     Args:
-        dtype: the dtype of images, e.g. `torch.float32` or "float32"; or a dictionary by type, with `others` for types
-            that it does not name; None keeps the dtype.
-        scale: scale values, so that white stays white.
+        dtype: the type of images, e.g. `torch.float32` or "float32"; or a dictionary of types by the class of a value, in which
+            the key `others` is for all other classes; None: the type does not change.
+        scale: whether to scale values so that white remains white.
     """
 
     kinds = frozenset({"tensor", "image", "video", "mask", "boxes", "points"})
@@ -199,7 +199,7 @@ class ToDtype(BuiltinTransform):
 
 
 class ConvertImageDtype(BuiltinTransform):
-    """Converts to another type, scaling values so that white stays white.
+    """Converts to another type, and scales values so that white remains white.
 
     Args:
         dtype: a type of PyTorch, or its name; float32 by default.
@@ -235,7 +235,9 @@ def _no_labels(sample: Nested) -> None:
 
 
 def _labels(sample: Nested) -> Nested:
-    """Return the value called `labels`, or with `label` in its name, in a dictionary, or in the second of several values."""
+    """Return the labels of a sample that is a dictionary, or whose second value is one: the value `labels`, or one with
+    `label` in its name.
+    """
     sample = sample[1] if isinstance(sample, (tuple, list)) else sample
     if kind_of(sample) == "tensor":
         return sample
@@ -249,7 +251,7 @@ def _labels(sample: Nested) -> Nested:
 
 
 class _Sanitizing(BuiltinTransform):
-    """Removes invalid rows, and their labels."""
+    """Removes invalid boxes or points, and their labels."""
 
     takes_pixels = True
     kind = ""
@@ -260,7 +262,7 @@ class _Sanitizing(BuiltinTransform):
         self._labels_of = labels_of(labels_getter)
 
     def valid(self, values: Tensor) -> Tensor:
-        """Return a mask of the rows to keep."""
+        """Return a mask of the boxes or points that are valid."""
         raise NotImplementedError
 
     def run(self, sample: Nested) -> Nested:
@@ -293,8 +295,9 @@ class SanitizeBoundingBoxes(_Sanitizing):
     """Removes boxes that are too small or outside the image, and their labels and masks.
 
     Args:
-        min_size, min_area: the smallest side and area of a box, at least 1.
-        labels_getter: finds the labels, or tensors that belong to the boxes, in a sample; by default the value with that name.
+        min_size, min_area: the smallest side and the smallest area of boxes that remain; at least 1.
+        labels_getter: a function that finds the labels, or other tensors with an entry for each box, in a sample; by
+            default, a value named like labels.
     """
 
     kind = "boxes"
@@ -318,7 +321,7 @@ class SanitizeKeyPoints(_Sanitizing):
     """Removes points outside the image, and their labels.
 
     Args:
-        labels_getter: as for `SanitizeBoundingBoxes`.
+        labels_getter: see `SanitizeBoundingBoxes`.
     """
 
     kind = "points"
@@ -333,7 +336,7 @@ class SanitizeKeyPoints(_Sanitizing):
 
 
 class UniformTemporalSubsample(Applied):
-    """Picks frames of a video, at equal distances.
+    """Selects frames of a video at equal distances.
 
     Args:
         num_samples: the number of frames.

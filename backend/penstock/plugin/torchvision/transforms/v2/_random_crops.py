@@ -24,9 +24,9 @@ class RandomResizedCrop(Applied):
 
     Args:
         size: height and width of the result, or one number for both.
-        scale: the region's share of the area, from and to.
-        ratio: its width over its height, from and to.
-        interpolation, antialias: as for `Resize`.
+        scale: the range of the region's area, as a fraction of the image's.
+        ratio: the range of the region's width divided by its height.
+        interpolation, antialias: see `Resize`.
     """
 
     function = "resized_crop"
@@ -66,7 +66,7 @@ def _region(height: int, width: int, scale: Sequence[float], ratios: Sequence[fl
         if 0 < w <= width and 0 < h <= height:
             top = numbers().below(0, height - h + 1)
             return top, numbers().below(0, width - w + 1), h, w
-    # None fitted: crop the centre with the nearest aspect ratio.
+    # No region fitted: crop the centre with the allowed aspect ratio nearest to the image's.
     ratio, h, w = width / height, height, width
     if ratio < min(ratios):
         h = round(width / min(ratios))
@@ -76,7 +76,7 @@ def _region(height: int, width: int, scale: Sequence[float], ratios: Sequence[fl
 
 
 def _rising(bounds: Sequence[float], name: str) -> Sequence[float]:
-    """Return a pair of numbers; warn if the second is less."""
+    """Return a pair of numbers; warn if the second is less than the first."""
     if not isinstance(bounds, Sequence) or len(bounds) != 2:
         raise TypeError(f"`{name}` must be a sequence of two numbers. Got: {bounds!r}")
     if bounds[0] > bounds[1]:
@@ -89,9 +89,9 @@ class RandomCrop(Applied):
 
     Args:
         size: height and width, or one number for both.
-        padding: added first; as for `Pad`.
-        pad_if_needed: pad smaller images on both sides.
-        fill, padding_mode: as for `Pad`.
+        padding: a border that is added first; see `Pad`.
+        pad_if_needed: whether to pad images that are smaller than the crop, on both sides.
+        fill, padding_mode: see `Pad`.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class RandomCrop(Applied):
         """Return top, left, height and width of a random region of an image.
 
         Raises:
-            ValueError: the image is smaller.
+            ValueError: the image is smaller than the region.
         """
         (height, width), (h, w) = size_of(img), output_size
         if height < h or width < w:
@@ -164,13 +164,13 @@ class RandomCrop(Applied):
 
 
 class RandomIoUCrop(Applied):
-    """Crops a random region that overlaps a box with at least a random IoU, as SSD's training does.
+    """Crops a random region whose IoU with a box is at least a random threshold, as in the training of SSD.
 
     Args:
-        min_scale, max_scale: the range of the region's sides, as fractions of the image's.
-        min_aspect_ratio, max_aspect_ratio: width over height.
-        sampler_options: the smallest IoUs to draw from; 1 or more keeps the whole image.
-        trials: the number of random regions to try for each drawn IoU.
+        min_scale, max_scale: the range of the region's sides, as fractions of the image's sides.
+        min_aspect_ratio, max_aspect_ratio: the range of the region's width divided by its height.
+        sampler_options: the thresholds from which to draw; with 1 or more, the image is not cropped.
+        trials: the number of random regions to try for each threshold drawn.
     """
 
     function = "crop"
@@ -230,7 +230,7 @@ class RandomIoUCrop(Applied):
 
 
 def _covered(corners: Tensor, crop: tuple[int, int, int, int], min_overlap: float) -> Tensor | None:
-    """Return a mask of the boxes centred in a region, or None if none of them overlaps it enough."""
+    """Return a mask of the boxes whose centres lie in a region, or None if no such box overlaps it enough."""
     top, left, height, width = crop
     right, bottom = left + width, top + height
     x, y = 0.5 * (corners[..., 0] + corners[..., 2]), 0.5 * (corners[..., 1] + corners[..., 3])

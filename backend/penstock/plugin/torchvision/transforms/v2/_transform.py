@@ -1,4 +1,4 @@
-"""The base of transforms."""
+"""The base classes of transforms."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ EVERYTHING = frozenset({"pixels", "tensor", "image", "video", "mask", "boxes", "
 
 
 def _module() -> Any:
-    """Return `torch.nn.Module`, or without PyTorch a class with the members that transforms use."""
+    """Return `torch.nn.Module`, or, without PyTorch, a class with the members that transforms use."""
     if importlib.util.find_spec("torch"):
         return torch().nn.Module
     return _Module
 
 
 class _Module:
-    """A substitute for `torch.nn.Module`, whose call runs `forward`."""
+    """A substitute for `torch.nn.Module`; a call runs `forward`."""
 
     training = True
 
@@ -34,12 +34,12 @@ class _Module:
         return self.forward(*inputs)  # type: ignore[attr-defined]
 
     def train(self, mode: bool = True) -> _Module:
-        """Set whether the transform is used in training, which changes nothing."""
+        """Set whether the transform is used in training, which has no effect."""
         self.training = mode
         return self
 
     def eval(self) -> _Module:
-        """Return the same as ``train(False)``."""
+        """Call ``train(False)``."""
         return self.train(False)
 
     def __repr__(self) -> str:
@@ -49,27 +49,27 @@ class _Module:
 
 
 class Transform(_module()):  # type: ignore[misc]
-    """A transform of samples: an image alone, or any nested containers that hold some.
+    """A transform of samples. A sample is an image, or any nested containers with images and other values.
 
-    To write a transform, override :meth:`make_params` and :meth:`transform`. If there is no PIL image,
-    `tv_tensors.Image` or `Video`, the first tensor is the image. An array of uint8 (H, W, C) is an image only if it is
+    To write a transform, override :meth:`make_params` and :meth:`transform`. If a sample has no PIL image,
+    `tv_tensors.Image` or `Video`, its first tensor is the image. A uint8 array (H, W, C) is an image only if it is
     the whole sample.
     """
 
     kinds: ClassVar[frozenset[str]] = EVERYTHING
-    """The kinds of values it transforms; others pass unchanged."""
+    """The kinds of values that the transform changes; other values pass unchanged."""
 
     takes_pixels: ClassVar[bool] = False
-    """Whether :meth:`transform` accepts images in the form in which `Compose` holds them between its transforms."""
+    """Whether :meth:`transform` accepts images in the form in which `Compose` passes them from one transform to the next."""
 
     def __new__(cls, *args: object, **kwargs: object) -> Any:
         made = super().__new__(cls)
-        # Initialized here, as a subclass's `__init__` need not call `super().__init__`.
+        # Initialized here, because the `__init__` of a subclass need not call `super().__init__`.
         super(Transform, made).__init__()
         return made
 
     def check_inputs(self, flat_inputs: list[Leaf]) -> None:
-        """Raise an error if the transform does not take the sample."""
+        """Raise an error if the transform does not accept the values of a sample."""
 
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
         """Return the parameters for one sample; random ones are drawn here."""
@@ -80,11 +80,11 @@ class Transform(_module()):  # type: ignore[misc]
         raise NotImplementedError(f"{type(self).__name__} does not implement `transform`")
 
     def forward(self, *inputs: Nested) -> Nested:
-        """Return the sample, transformed: one argument, or several."""
+        """Return the transformed sample, which is passed as one argument or several."""
         return self.run(inputs if len(inputs) > 1 else inputs[0])
 
     def run(self, sample: Nested) -> Nested:
-        """Return one object, transformed."""
+        """Return the transformed sample."""
         leaves, rebuilt = leaves_of(sample)
         self.check_inputs(leaves)
         if not self.applies():
@@ -94,11 +94,11 @@ class Transform(_module()):  # type: ignore[misc]
         return rebuilt([self.transform(leaf, params) if want else leaf for leaf, want in zip(leaves, wanted)])
 
     def applies(self) -> bool:
-        """Return whether it applies this time."""
+        """Return whether the transform is applied to the current sample."""
         return True
 
     def wanted(self, leaves: list[Leaf]) -> list[bool]:
-        """Return which values of a sample are transformed."""
+        """Return, for each value of a sample, whether it is transformed."""
         found = [kind_of(leaf) for leaf in leaves]
         is_array = [isinstance(leaf, np.ndarray) for leaf in leaves]
         has_image = any(
@@ -112,11 +112,11 @@ class Transform(_module()):  # type: ignore[misc]
         ]
 
     def call(self, name: str, inpt: Leaf, *args: object, **kwargs: object) -> Leaf:
-        """Apply a function of `functional` to a value; values that it does not take are returned unchanged."""
+        """Apply a function of `functional` to a value; values that the function does not accept are returned unchanged."""
         return call(name, inpt, *args, or_pass=True, **kwargs)
 
     def extra_repr(self) -> str:
-        """Return the transform's settings, as text."""
+        """Return the transform's settings as text."""
         plain = (bool, int, float, str, tuple, list, enum.Enum)
         public = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "training"}
         return ", ".join(f"{name}={value}" for name, value in public.items() if isinstance(value, plain))
@@ -129,7 +129,7 @@ class BuiltinTransform(Transform):
 
 
 class Applied(BuiltinTransform):
-    """A transform of this package whose :attr:`function` does the work."""
+    """A transform of this package that applies its :attr:`function` to each value."""
 
     function: ClassVar[str] = ""
 
@@ -156,7 +156,7 @@ class RandomlyApplied(Applied):
 
 
 def fill_for(fills: Mapping[type | str, Fill], inpt: Leaf) -> Fill:
-    """Return the fill value for this type."""
+    """Return the fill value for the type of a value."""
     kind: type | str = type(inpt)
     if kind is Pixels:
         kind = next((known for known in fills if getattr(known, "__module__", "") == "PIL.Image"), kind)
@@ -164,11 +164,11 @@ def fill_for(fills: Mapping[type | str, Fill], inpt: Leaf) -> Fill:
 
 
 def common_size(leaves: list[Leaf]) -> tuple[int, int]:
-    """Return the height and width of all images, masks, boxes and points of a sample.
+    """Return the height and width, which all images, masks, boxes and points of a sample must share.
 
     Raises:
-        TypeError: there are none.
-        ValueError: the sizes differ.
+        TypeError: there are no such values.
+        ValueError: the values differ in size.
     """
     found = {size_of(leaf) for leaf in leaves if kind_of(leaf) is not None}
     if not found:
@@ -179,11 +179,11 @@ def common_size(leaves: list[Leaf]) -> tuple[int, int]:
 
 
 def common_dimensions(leaves: list[Leaf]) -> tuple[int, int, int]:
-    """Return the channels, height and width of all images of a sample.
+    """Return the number of channels, the height and the width, which all images of a sample must share.
 
     Raises:
-        TypeError: there are none.
-        ValueError: the sizes differ.
+        TypeError: there are no images.
+        ValueError: the images differ in one of them.
     """
     images = ("pixels", "tensor", "image", "video")
     found = {dimensions_of(leaf) for leaf in leaves if kind_of(leaf) in images}

@@ -1,4 +1,4 @@
-"""From images to tensors, and back."""
+"""Transforms that convert images to tensors, and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.plugin.torchvision.transforms.v2._transform import BuiltinTransfor
 
 
 class PILToTensor(BuiltinTransform):
-    """Converts a PIL image to a tensor (C, H, W) of uint8."""
+    """Converts a PIL image to a tensor (C, H, W) of the same type."""
 
     def wanted(self, leaves: list[Leaf]) -> list[bool]:
         return [kind_of(leaf) == "pixels" and not isinstance(leaf, np.ndarray) for leaf in leaves]
@@ -34,7 +34,7 @@ class ToImage(BuiltinTransform):
 
 
 class ToTensor(BuiltinTransform):
-    """Converts a PIL image or an array (H, W, C) to a tensor (C, H, W) of floats up to 1.
+    """Converts a PIL image or an array (H, W, C) to a tensor (C, H, W); uint8 becomes floats from 0 to 1.
 
     Deprecated in torchvision, which names `ToImage()` and `ToDtype(torch.float32, scale=True)` instead.
     """
@@ -50,7 +50,7 @@ class ToPILImage(BuiltinTransform):
     """Converts a tensor (C, H, W) or an array (H, W, C) to a PIL image.
 
     Args:
-        mode: the image's mode; by default derived from the number of channels.
+        mode: the mode of the PIL image; by default derived from the number of channels and the type.
     """
 
     kinds = frozenset({"tensor", "image"})
@@ -65,7 +65,7 @@ class ToPILImage(BuiltinTransform):
         return to_pil_image(inpt, self.mode)
 
     def run(self, sample: Nested) -> Nested:
-        # An array that is the whole sample becomes an image.
+        # An array that is the whole sample is passed as an array, not in the form of an image.
         return super().run(sample.array if isinstance(sample, Pixels) and sample.as_array else sample)
 
 

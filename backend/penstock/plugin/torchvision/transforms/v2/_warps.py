@@ -13,7 +13,7 @@ from penstock.plugin.torchvision.transforms.v2._transform import Applied, Random
 
 
 class _Warp(Applied):
-    """Takes `interpolation` and `fill`."""
+    """Base class of transforms with `interpolation` and `fill`."""
 
     interpolation: Interpolation
     fill: Fills
@@ -32,10 +32,10 @@ class RandomRotation(_Warp):
 
     Args:
         degrees: the range of angles, or one number x for -x to x.
-        interpolation: `nearest`, `bilinear`, and for PIL images `bicubic`.
-        expand: the image grows, so that nothing is lost.
-        center: x and y of the centre; None: the middle.
-        fill: the colour of the corners, as for `Pad`.
+        interpolation: `nearest`, `bilinear`, or, for PIL images only, `bicubic`.
+        expand: whether the image grows, so that all of it remains visible.
+        center: x and y of the centre of rotation; None: the middle of the image.
+        fill: the values of pixels outside the image; see `Pad`.
     """
 
     function = "rotate"
@@ -70,10 +70,10 @@ class RandomAffine(_Warp):
 
     Args:
         degrees: the range of angles, or one number x for -x to x.
-        translate: the largest shift across and down, as shares of width and height.
-        scale: factors, from and to.
-        shear: degrees along x, or along x and y (four): from and to, or one number.
-        interpolation, fill, center: as for `RandomRotation`.
+        translate: the largest shifts across and down, as fractions of width and height.
+        scale: the range of the factor.
+        shear: the range of the shear along x in degrees, or four numbers for x and y; one number x for -x to x along x.
+        interpolation, fill, center: see `RandomRotation`.
     """
 
     function = "affine"
@@ -107,7 +107,7 @@ class RandomAffine(_Warp):
         shears: Sequence[float] | None,
         img_size: Sequence[int],
     ) -> tuple[float, tuple[int, int], float, tuple[float, float]]:
-        """Return random angle, translation, scale and shear for an image of width and height ``img_size``."""
+        """Return a random angle, translation, scale and shear for an image of width and height ``img_size``."""
         angle, moved, shear = numbers().between(float(degrees[0]), float(degrees[1])), (0, 0), [0.0, 0.0]
         if translate is not None:
             across, down = float(translate[0] * img_size[0]), float(translate[1] * img_size[1])
@@ -127,12 +127,12 @@ class RandomAffine(_Warp):
 
 
 class RandomPerspective(RandomlyApplied, _Warp):
-    """Moves the corners inwards, with a probability.
+    """Changes the perspective by moving the corners inwards, with a probability.
 
     Args:
-        distortion_scale: how far corners move: 1 is to the middle.
+        distortion_scale: how far corners move at most; 1: to the middle of the image.
         p: the probability.
-        interpolation, fill: as for `RandomRotation`.
+        interpolation, fill: see `RandomRotation`.
     """
 
     function = "perspective"
@@ -148,7 +148,7 @@ class RandomPerspective(RandomlyApplied, _Warp):
 
     @staticmethod
     def get_params(width: int, height: int, distortion_scale: float) -> tuple[list[list[int]], list[list[int]]]:
-        """Return the corners of an image, and their random targets."""
+        """Return the corners of an image, and the random points to which they move."""
         across = int(distortion_scale * (width // 2)) + 1
         down = int(distortion_scale * (height // 2)) + 1
         corners = []
@@ -171,8 +171,8 @@ class ElasticTransform(_Warp):
 
     Args:
         alpha: the strength of the displacement, across and down.
-        sigma: the smoothness of the displacement: the deviation of a Gaussian filter, across and down.
-        interpolation, fill: as for `RandomRotation`.
+        sigma: the smoothness of the displacement, across and down: the standard deviation of a Gaussian filter.
+        interpolation, fill: see `RandomRotation`.
     """
 
     function = "elastic"

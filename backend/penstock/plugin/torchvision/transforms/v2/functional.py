@@ -1,7 +1,7 @@
 """The transforms as functions: `torchvision.transforms.v2.functional`.
 
-Each takes a PIL image, an array of uint8 (H, W, C), a tensor (..., C, H, W), or one of the `tv_tensors`. Boxes, points and masks are
-transformed along with their images.
+Each function takes a PIL image, a uint8 array (H, W, C), a tensor (..., C, H, W), or one of the `tv_tensors`: boxes, points and masks
+are transformed like their images.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ __all__ = [
 
 
 def adjust_brightness(inpt: Sample, brightness_factor: float) -> Sample:
-    """Brighten by a factor, or darken if it is below 1."""
+    """Brighten by a factor, or darken if the factor is below 1."""
     return call("adjust_brightness", inpt, brightness_factor=brightness_factor)
 
 
@@ -123,12 +123,12 @@ def adjust_contrast(inpt: Sample, contrast_factor: float) -> Sample:
 
 
 def adjust_gamma(inpt: Sample, gamma: float, gain: float = 1.0) -> Sample:
-    """Compute ``gain * x ** gamma``, where white is 1."""
+    """Compute ``gain * x ** gamma``, on a scale on which white is 1."""
     return call("adjust_gamma", inpt, gamma=gamma, gain=gain)
 
 
 def adjust_hue(inpt: Sample, hue_factor: float) -> Sample:
-    """Turn the hue by a share of a circle, from -0.5 to 0.5."""
+    """Rotate the hue by a fraction of a circle, from -0.5 to 0.5."""
     return call("adjust_hue", inpt, hue_factor=hue_factor)
 
 
@@ -138,7 +138,7 @@ def adjust_saturation(inpt: Sample, saturation_factor: float) -> Sample:
 
 
 def adjust_sharpness(inpt: Sample, sharpness_factor: float) -> Sample:
-    """Sharpen by a factor, or soften if it is below 1."""
+    """Sharpen by a factor, or soften if the factor is below 1."""
     return call("adjust_sharpness", inpt, sharpness_factor=sharpness_factor)
 
 
@@ -152,7 +152,7 @@ def affine(
     fill: Fill = None,
     center: Sequence[float] | None = None,
 ) -> Sample:
-    """Rotate, shear and scale about the centre, and translate; angles in degrees."""
+    """Rotate, shear and scale about the centre, and translate; angles are in degrees."""
     return call(
         "affine",
         inpt,
@@ -167,7 +167,7 @@ def affine(
 
 
 def autocontrast(inpt: Sample) -> Sample:
-    """Stretch each channel to its full range."""
+    """Stretch the values of each channel to the full range."""
     return call("autocontrast", inpt)
 
 
@@ -177,12 +177,12 @@ def center_crop(inpt: Sample, output_size: Size) -> Sample:
 
 
 def crop(inpt: Sample, top: int, left: int, height: int, width: int) -> Sample:
-    """Crop a region, black beyond the image."""
+    """Crop a region; what lies outside the image is black."""
     return call("crop", inpt, top=top, left=left, height=height, width=width)
 
 
 def elastic(inpt: Sample, displacement: Tensor, interpolation: Interpolation = "bilinear", fill: Fill = None) -> Sample:
-    """Move each pixel by ``displacement`` (1, H, W, 2), in halves of the image."""
+    """Move each pixel by ``displacement``, a tensor (1, H, W, 2) in units of half the image's width and height."""
     return call("elastic", inpt, displacement=displacement, interpolation=interpolation, fill=fill)
 
 
@@ -197,7 +197,7 @@ def erase(inpt: Sample, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool
 
 
 def five_crop(inpt: Sample, size: Size) -> tuple[Sample, ...]:
-    """Crop the four corners and the middle."""
+    """Return five crops: at the four corners and in the middle."""
     return call("five_crop", inpt, size=size)
 
 
@@ -207,12 +207,12 @@ def gaussian_blur(inpt: Sample, kernel_size: Size, sigma: Floats | None = None) 
 
 
 def gaussian_noise(inpt: Sample, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Sample:
-    """Add Gaussian noise, where white is 1."""
+    """Add Gaussian noise, on a scale on which white is 1."""
     return call("gaussian_noise", inpt, mean=mean, sigma=sigma, clip=clip)
 
 
 def grayscale_to_rgb(inpt: Sample) -> Sample:
-    """Convert to three channels."""
+    """Convert images to three channels."""
     return call("grayscale_to_rgb", inpt)
 
 
@@ -254,7 +254,7 @@ def perspective(
     fill: Fill = None,
     coefficients: Sequence[float] | None = None,
 ) -> Sample:
-    """Change the perspective, specified by how four corners move, or by coefficients."""
+    """Change the perspective, which four corners and their targets define, or eight coefficients."""
     return call(
         "perspective",
         inpt,
@@ -267,7 +267,7 @@ def perspective(
 
 
 def posterize(inpt: Sample, bits: int) -> Sample:
-    """Keep only the upper bits."""
+    """Reduce each value to its highest ``bits`` bits."""
     return call("posterize", inpt, bits=bits)
 
 
@@ -319,7 +319,7 @@ def rotate(
     center: Sequence[float] | None = None,
     fill: Fill = None,
 ) -> Sample:
-    """Rotate counter-clockwise, by degrees."""
+    """Rotate counter-clockwise by ``angle`` degrees."""
     return call("rotate", inpt, angle=angle, interpolation=interpolation, expand=expand, center=center, fill=fill)
 
 
@@ -329,22 +329,22 @@ def solarize(inpt: Sample, threshold: float) -> Sample:
 
 
 def ten_crop(inpt: Sample, size: Size, vertical_flip: bool = False) -> tuple[Sample, ...]:
-    """Crop the four corners and the middle, also from the mirror image."""
+    """Return ten crops: those of :func:`five_crop`, from the image and from its mirror image."""
     return call("ten_crop", inpt, size=size, vertical_flip=vertical_flip)
 
 
 def to_dtype(inpt: Sample, dtype: DType | None = None, scale: bool = False) -> Sample:
-    """Convert to another type, float32 by default; with ``scale`` white stays white."""
+    """Convert to another type, float32 by default; with ``scale``, scale values so that white remains white."""
     return call("to_dtype", inpt, dtype=dtype, scale=scale)
 
 
 def uniform_temporal_subsample(inpt: Sample, num_samples: int) -> Sample:
-    """Pick frames of a video, at equal distances."""
+    """Select frames of a video at equal distances."""
     return call("uniform_temporal_subsample", inpt, num_samples=num_samples)
 
 
 def vertical_flip(inpt: Sample) -> Sample:
-    """Turn upside down."""
+    """Mirror top to bottom."""
     return call("vertical_flip", inpt)
 
 
@@ -355,7 +355,7 @@ elastic_transform = elastic
 
 
 def is_pure_tensor(inpt: object) -> bool:
-    """Return whether it is a tensor that is not a `tv_tensors` class."""
+    """Return whether a value is a tensor, and not of a `tv_tensors` class."""
     return kind_of(inpt) == "tensor"
 
 
@@ -370,23 +370,23 @@ def _image_property(name: str, inpt: Leaf, found: Callable[[Leaf], Any]) -> Any:
 
 
 def get_size(inpt: Any) -> list[int]:
-    """Return the height and width."""
+    """Return the height and width of an image, or of the image to which a value belongs."""
     return _image_property("get_size", inpt, lambda image: list(size_of(image)))
 
 
 def get_image_size(inpt: Any) -> list[int]:
-    """Return the width and height. Deprecated: `get_size` returns height and width."""
+    """Return the width and height of an image. Deprecated: `get_size` returns height and width."""
     warnings.warn("`get_image_size` is deprecated: `get_size` gives height and width", stacklevel=2)
     return list(size_of(inpt))[::-1]
 
 
 def get_dimensions(inpt: Any) -> list[int]:
-    """Return the channels, height and width."""
+    """Return the number of channels, the height and the width of an image."""
     return _image_property("get_dimensions", _image(inpt, "get_dimensions"), lambda image: list(dimensions_of(image)))
 
 
 def get_num_channels(inpt: Any) -> int:
-    """Return the number of channels."""
+    """Return the number of channels of an image."""
     return _image_property("get_num_channels", _image(inpt, "get_num_channels"), lambda image: dimensions_of(image)[0])
 
 
@@ -412,24 +412,26 @@ def get_num_frames(inpt: Any) -> int:
 
 
 def to_tensor(inpt: PilImage | np.ndarray) -> Tensor:
-    """Convert a PIL image or an array to floats from 0 to 1. Deprecated: use `to_image`, then `to_dtype(..., scale=True)`."""
+    """Convert a PIL image or an array to a tensor; uint8 becomes floats from 0 to 1. Deprecated: use `to_image`, then
+    `to_dtype(..., scale=True)`.
+    """
     warnings.warn("`to_tensor` is deprecated: use `to_image`, then `to_dtype(..., scale=True)`", stacklevel=2)
     return _to_tensor(inpt)
 
 
 def convert_image_dtype(image: Sample, dtype: DType | None = None) -> Sample:
-    """Convert to another type, float32 by default, where white stays white."""
+    """Convert to another type, float32 by default, and scale values so that white remains white."""
     return call("to_dtype", image, dtype=dtype, scale=True)
 
 
 def _is_metadata_given(
     inpt: object, values_given: Sequence[object], name: str, error: type[Exception] = TypeError
 ) -> bool:
-    """Return whether a value has its format and canvas, as boxes and points do; for a plain tensor, the caller passes them.
+    """Return whether a value contains its format and canvas, as boxes and points do; for a plain tensor, the caller passes them.
 
     Raises:
         ValueError: a plain tensor lacks its format and canvas, or a `tv_tensors` value comes with them.
-        error: the value is none of a tensor, boxes and points.
+        error: the value is neither a tensor, nor boxes, nor points.
     """
     kind = kind_of(inpt)
     if kind not in ("tensor", "boxes", "points"):
@@ -461,14 +463,14 @@ def convert_bounding_box_format(
 
 
 def _in_place(boxes: Tensor, result: Tensor) -> Tensor:
-    """Return the result, written into the boxes' memory if it is another array of the same size."""
+    """Write a result into the memory of the boxes, and return the boxes; if the sizes differ, return the result."""
     return boxes.copy_(result) if result is not boxes and boxes.shape == result.shape else result
 
 
 def clamp_bounding_boxes(
     inpt: Tensor, format: BoxFormat | None = None, canvas_size: Canvas | None = None, clamping_mode: str | None = "auto"
 ) -> Tensor:
-    """Clip boxes at the image's borders."""
+    """Clamp boxes to the image."""
     if clamping_mode not in (None, "soft", "hard", "auto"):
         raise ValueError(f"`clamping_mode` must be soft, hard, auto or None. Got: {clamping_mode!r}")
     if not _is_metadata_given(inpt, [format, canvas_size], "clamp_bounding_boxes"):
@@ -482,7 +484,7 @@ def clamp_bounding_boxes(
 
 
 def clamp_keypoints(inpt: Tensor, canvas_size: Canvas | None = None) -> Tensor:
-    """Move points into the image."""
+    """Move points that lie outside the image to its nearest pixel."""
     if not _is_metadata_given(inpt, [canvas_size], "clamp_keypoints"):
         assert canvas_size is not None
         return _on_boxes.clamped_points(inpt, canvas_size)
@@ -496,7 +498,7 @@ def sanitize_bounding_boxes(
     min_size: float = 1.0,
     min_area: float = 1.0,
 ) -> tuple[Tensor, Tensor]:
-    """Keep boxes that are inside and not too small; also return which they are."""
+    """Return the boxes that lie inside the image and are large enough, and a mask of these boxes."""
     metadata = _is_metadata_given(bounding_boxes, [format, canvas_size], "sanitize_bounding_boxes", ValueError)
     if metadata:
         info = Boxes(bounding_boxes)
@@ -508,7 +510,7 @@ def sanitize_bounding_boxes(
 
 
 def sanitize_keypoints(key_points: Tensor, canvas_size: Canvas | None = None) -> tuple[Tensor, Tensor]:
-    """Keep points that are inside; also return which they are."""
+    """Return the points that lie inside the image, and a mask of these points."""
     metadata = _is_metadata_given(key_points, [canvas_size], "sanitize_keypoints", ValueError)
     if metadata:
         canvas_size = canvas_of(key_points)
@@ -524,7 +526,7 @@ def get_size_image(image: Tensor) -> list[int]:
 
 
 def get_dimensions_image(image: Tensor) -> list[int]:
-    """Return the channels, height and width of a tensor."""
+    """Return the number of channels, the height and the width of a tensor."""
     return list(dimensions_of(image))
 
 
@@ -539,7 +541,7 @@ def get_num_frames_video(video: Tensor) -> int:
 
 
 def get_size_bounding_boxes(bounding_box: Tensor) -> list[int]:
-    """Return the height and width of the image that boxes belong to."""
+    """Return the height and width of the image to which boxes belong."""
     return list(canvas_of(bounding_box))
 
 
@@ -548,7 +550,7 @@ get_size_keypoints = get_size_bounding_boxes
 get_dimensions_video = get_dimensions_image
 get_num_channels_video = get_num_channels_image
 
-# Public kernels are named after the function and the kind of its argument.
+# The names of public kernels consist of the function's name and the kind of value.
 globals().update(
     public_kernels({name: function for name in __all__ if inspect.isfunction(function := globals()[name])})
 )
