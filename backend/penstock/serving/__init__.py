@@ -1,1 +1,1 @@
-"""Serving with Triton: the backend that it loads, and a local server."""
+"""Serving with Triton: the backend that Triton loads, and a local server."""

@@ -1,4 +1,4 @@
-"""Accounts of a model's executions: counts for its metrics, and lines for its log."""
+"""Accounts for a model's executions: counts for metrics, and lines for the log."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Named(Protocol):
 
     @property
     def id(self) -> str:
-        """The client's name for the request, or empty."""
+        """The client's name for the request; an empty string if it has none."""
 
 
 class ExecutionAccount:
-    """The account of one execution, which begins when this is created.
+    """The account of one execution, which begins when this object is created.
 
     Attributes:
         batches: the sizes of the batches that were run.
-        operators: the seconds of each operator, by its name and device.
+        operators: the seconds that each operator took, by the operator's name and device.
     """
 
     __slots__ = ("_began", "_fused", "batches", "operators")
@@ -77,7 +77,7 @@ class Accounts:
     """The accounts of one model.
 
     Args:
-        model, version: the model and version that it accounts for.
+        model, version: the model and version whose executions are accounted for.
         settings: the logging settings.
 
     Attributes:
@@ -94,7 +94,7 @@ class Accounts:
         self._totals: defaultdict[Metric, float] = defaultdict(float)
 
     def begin(self) -> ExecutionAccount:
-        """Start an execution."""
+        """Begin an execution, and return its account."""
         return ExecutionAccount()
 
     def end(
@@ -107,10 +107,10 @@ class Accounts:
         """End an execution.
 
         Args:
-            execution: its account.
+            execution: the account of the execution.
             requests: all requests of the execution.
-            answers: the answers by position; a ``Refusal`` is a failure.
-            readings: values that the pipeline counts itself: gauges, and totals of counters since it was built.
+            answers: the answers, by position of the request; a ``Refusal`` is a failure.
+            readings: values that the pipeline counts itself: gauges, and the totals of counters since the pipeline was built.
         """
         seconds = execution.seconds
         failed = {position: answer for position, answer in answers.items() if isinstance(answer, Refusal)}
@@ -131,7 +131,7 @@ class Accounts:
             if metric.value.kind == "GAUGE":
                 changes.gauges[metric] = value
             elif value != self._totals[metric]:
-                # A rebuilt pipeline counts from 0 again.
+                # If the value is not larger, the pipeline was rebuilt, and counts from 0 again.
                 before = self._totals[metric] if value > self._totals[metric] else 0
                 changes.counts[metric, ()] += value - before
                 self._totals[metric] = value

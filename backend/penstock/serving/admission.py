@@ -7,18 +7,18 @@ import time
 from collections.abc import Mapping
 
 _IDLE_SECONDS = 0.3
-"""The seconds without an execution after which the queue counts as empty: queued requests may have been cancelled."""
+"""After this many seconds without an execution, the queue counts as empty: queued requests may have been cancelled."""
 
 
 class AdmittedExecution:
-    """An execution that was admitted, until it ends; as a context, it yields :attr:`requests`.
+    """An execution, from its admission to its end; as a context manager, it yields :attr:`requests`.
 
     Args:
-        admission: counts it.
-        requests: see below.
+        admission: the admission that counts the execution.
+        requests: see the attribute.
 
     Attributes:
-        requests: the number of its requests that are admitted: always the first ones.
+        requests: how many of the execution's requests are admitted; these are its first requests.
     """
 
     __slots__ = ("_admission", "requests")
@@ -38,13 +38,13 @@ class AdmittedExecution:
 
 
 class Admission:
-    """Admits requests to executions; all of them until draining begins.
+    """Admits requests to executions. Until draining begins, all requests are admitted.
 
-    Triton does not report when a request arrived, but runs a model's requests in the order of their arrival. So if n requests
-    were queued when draining began, the first n executed after that are admitted.
+    Triton does not report when a request arrived, but executes the requests of a model in the order of their arrival. So if n requests
+    of a model were queued when draining began, the first n requests that are executed afterwards are admitted.
 
     Attributes:
-        expired: set when draining takes too long; admitted requests are no longer wanted.
+        expired: an event that is set when draining has taken too long; admitted requests are then cancelled, too.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Admission:
         return AdmittedExecution(self, admitted)
 
     def ended(self, admitted: int) -> None:
-        """Note the end of an execution, of which this many requests were admitted."""
+        """Note the end of an execution; ``admitted``: how many of its requests were admitted."""
         with self._changed:
             self._executions -= 1
             if self._queued is not None:
@@ -79,14 +79,14 @@ class Admission:
         return admitted
 
     def drain(self, queued: Mapping[str, int], timeout: float) -> bool:
-        """Admit only the requests already queued from now on, and wait until they are answered.
+        """From now on, admit only requests that are queued already, and wait until these are answered.
 
         Args:
             queued: the number of requests queued for each model.
-            timeout: seconds after which no further requests are admitted, and :attr:`expired` is set.
+            timeout: the number of seconds after which no further requests are admitted, and :attr:`expired` is set.
 
         Returns:
-            Whether all were answered in time.
+            Whether all queued requests were answered in time.
         """
         deadline = time.monotonic() + timeout
         with self._changed:

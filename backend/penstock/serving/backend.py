@@ -1,4 +1,4 @@
-"""The backend `penstock` in a separate process: Triton's Python backend instantiates it for each model instance."""
+"""The backend `penstock` in a separate process: Triton's Python backend creates a :class:`TritonPythonModel` for each model instance."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import CapsuleType
 
 _CAPSULE, _USED_CAPSULE = b"dltensor", b"used_dltensor"
-# Offset of the element type's code in a DLPack tensor: after its address, device and rank.
+# Offset of the element type's code in a DLPack tensor: after the address, the device and the rank.
 _DLPACK_TYPE_OFFSET = 20
 _DLPACK_BFLOAT = 4
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -47,11 +47,11 @@ class TritonPythonModel:
     @staticmethod
     @guarded
     def auto_complete_config(auto_complete_model_config: Any) -> Any:
-        """Fill in inputs, outputs, batch size and batching where the configuration lacks them."""
+        """Complete a configuration: inputs, outputs, batch size and batching, as far as they are missing."""
         log_to_server(_log)
         check_response_cache(auto_complete_model_config.as_dict())
         check_response_parameters(auto_complete_model_config.as_dict())
-        # Completed in place: the result also keeps fields that the stub's own methods do not allow.
+        # Completed in place: the result may then have fields that the stub's methods do not allow to set.
         completed(auto_complete_model_config.as_dict(), Path(_pb_utils().get_model_dir()))
         return auto_complete_model_config
 
@@ -86,10 +86,10 @@ class TritonPythonModel:
 
 
 class _StubRequest:
-    """A request from the stub, in the form that models take.
+    """A request from the stub, with the interface that models need.
 
     Args:
-        device_id: the model's GPU; None: it runs on the CPU.
+        device_id: the number of the model's GPU; None: the model runs on the CPU.
     """
 
     def __init__(self, request: Any, device_id: int | None) -> None:
@@ -115,10 +115,10 @@ class _StubRequest:
         return tensor.as_numpy() if tensor.is_cpu() else _copied_to_device(tensor, self._device_id)
 
     def reserve(self, name: str, shape: Sequence[int], dtype: DALIDataType) -> None:
-        """Return nothing, as the stub copies the data."""
+        """Return None: no memory is reserved, as the stub copies the data."""
 
     def trace(self) -> int:
-        """Return 0: the stub does not know traces."""
+        """Return 0: the stub does not pass on traces."""
         return 0
 
     def is_cancelled(self) -> bool:
@@ -139,8 +139,8 @@ class _StubRequest:
 def _copied_to_device(tensor: Any, device_id: int | None) -> Any:
     """Return a tensor on a GPU as an array on the model's GPU, or on the host.
 
-    The stub opens memory on the GPU that holds it. In an ensemble this may be the previous model's GPU, whose memory kernels
-    on this GPU may not read.
+    The stub opens GPU memory on the GPU that holds it. In an ensemble, this may be the GPU of the previous model, whose memory kernels on
+    this model's GPU may not be able to read.
     """
     from penstock.tensors.cuda import require_cupy
     from penstock.tensors.transfers import array_to_host
@@ -154,7 +154,7 @@ def _copied_to_device(tensor: Any, device_id: int | None) -> Any:
     with cupy.cuda.Device(device_id):
         copied = cupy.empty(array.shape, array.dtype)
         cupy.cuda.runtime.memcpyPeer(copied.data.ptr, device_id, array.data.ptr, array.device.id, array.nbytes)
-        # Pipelines have their own streams, which don't wait for this one.
+        # Waits, because pipelines have separate streams, which do not wait for the current one.
         cupy.cuda.get_current_stream().synchronize()
     return copied
 
@@ -172,7 +172,7 @@ def _tensor(name: str, array: Any, is_bfloat16: bool) -> Any:
     if is_bfloat16:
         capsule = _bfloat16_capsule(array)
         made = _pb_utils().Tensor.from_dlpack(name, capsule)
-        # The stub's capsule has a non-standard name, so the stub does not notice that the capsule was consumed.
+        # Renamed as if consumed: because of the non-standard name of the stub's capsule, the stub does not notice that it was consumed.
         _set_capsule_name(capsule, _USED_CAPSULE)
         return made
     if isinstance(array, np.ndarray):
@@ -182,7 +182,7 @@ def _tensor(name: str, array: Any, is_bfloat16: bool) -> Any:
 
 
 def _bfloat16_capsule(array: Any) -> CapsuleType:
-    """Return the bits of bfloat16, uint16 on the CPU or a GPU, as a DLPack capsule of bfloat16; the stub knows no other way."""
+    """Return a DLPack capsule of bfloat16 for an array with its bits as uint16; the stub accepts bfloat16 in no other form."""
     if isinstance(array, np.ndarray):
         capsule = np.require(array, None, ["C", "W"]).__dlpack__()
     else:
@@ -225,8 +225,8 @@ def _check_stub(pb_utils: Any) -> None:
     if int(np.__version__.split(".")[0]) < 2:
         return
     sent = np.arange(1, 4, dtype=np.float32)
-    # A stub built for NumPy 1 silently reads wrong values, and cannot read byte strings. `stub_exchange` fixes that for
-    # plain models. Through DLPack, since a tensor made from an array would return that same array.
+    # A stub built for NumPy 1 silently reads wrong values, and cannot read byte strings; `stub_exchange` fixes this for plain models. The
+    # probe is sent through DLPack, because a tensor made from an array would return the same array.
     is_mended = pb_utils.Tensor.__module__ == "penstock_stub_exchange"
     if is_mended or not np.array_equal(pb_utils.Tensor.from_dlpack("probe", sent).as_numpy(), sent):
         raise ConfigurationError(

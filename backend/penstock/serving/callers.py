@@ -1,4 +1,4 @@
-"""The requests that a pipeline run serves, for operators that call other models of the server on their behalf."""
+"""Which requests a pipeline run serves, for operators that call other models of the server on behalf of these requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _callers: ContextVar[Sequence[Request]] = ContextVar("penstock_callers", default
 
 @contextmanager
 def running_for(requests: Sequence[Request]) -> Iterator[None]:
-    """Attribute the pipelines that this thread runs within the context to these requests."""
+    """Attribute pipeline runs of this thread within the context to these requests."""
     token = _callers.set(requests)
     try:
         yield
@@ -22,8 +22,8 @@ def running_for(requests: Sequence[Request]) -> Iterator[None]:
 
 
 def request_id() -> str:
-    """Return the ids of the requests for which this thread runs a pipeline, separated by commas; empty if they have
-    none.
+    """Return the ids of the requests for which this thread runs a pipeline, separated by commas; an empty string if they
+    have none.
     """
     return ",".join(dict.fromkeys(request.id for request in _callers.get() if request.id))
 

@@ -1,4 +1,4 @@
-"""Detection of cancelled requests, polled so rarely that it costs almost nothing."""
+"""Detects cancelled requests by polling, so rarely that it costs almost nothing."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Protocol
 
-# Polling costs Triton 40 to 100 microseconds per request. The fraction of time that polling may take, and the seconds
-# of unused time that may be saved up.
+# Polling takes Triton 40 to 100 microseconds per request. The first constant is the fraction of time that polling may take; the second
+# is how many seconds of unused polling time may accumulate.
 _MAX_POLLING_SHARE = 0.02
 _MAX_SAVED_SECONDS = 0.005
-# Polls that took longer, in seconds per request, were waiting for a processor. They do not count, as the next poll would be delayed for a
-# long while.
+# At most so many seconds per request count as polling time. A poll that took longer was waiting for a processor; if all of that time
+# counted, the next poll would be delayed for long.
 _MAX_SECONDS_PER_POLL = 0.001
 
 
@@ -19,11 +19,11 @@ class Cancellable(Protocol):
     """A request that may be cancelled."""
 
     def is_cancelled(self) -> bool:
-        """Return whether the answer is no longer wanted."""
+        """Return whether the request was cancelled."""
 
 
 class CancellationWatch:
-    """Polls requests for cancellation, unless recent polling would already show in latencies."""
+    """Polls requests for cancellation, unless recent polls have used up the time for polling."""
 
     def __init__(self) -> None:
         self._credit = _MAX_SAVED_SECONDS

@@ -42,8 +42,8 @@ class TensorConfiguration:
     Attributes:
         name: the name that clients see.
         data_type: the type in the configuration, e.g. ``TYPE_FP32``.
-        dims: extents without the batch dimension, -1 for variable ones.
-        ragged: requests of different sizes may share a batch.
+        dims: the extents without the batch dimension; -1: variable.
+        ragged: whether requests with different shapes may share a batch.
     """
 
     name: str
@@ -54,7 +54,9 @@ class TensorConfiguration:
 
 @dataclass(frozen=True)
 class ModelConfiguration:
-    """The configuration that a pipeline requires of its model; ``split``: outputs cut along their first dimension."""
+    """The configuration that a pipeline requires of its model; ``split``: the outputs whose samples are split along
+    their first dimension.
+    """
 
     max_batch_size: int
     inputs: tuple[TensorConfiguration, ...]
@@ -63,7 +65,7 @@ class ModelConfiguration:
 
 
 def expected_configuration(pipeline: Pipeline, max_batch_size: int, split: tuple[str, ...] = ()) -> ModelConfiguration:
-    """Return the whole configuration of a pipeline's model; run the pipeline to find its outputs."""
+    """Return the complete configuration for a pipeline's model; run the pipeline to find the properties of its outputs."""
     config: dict[str, Any] = {"max_batch_size": max_batch_size, "input": [], "output": []}
     complete_configuration(config, pipeline, Settings(split_along_outer_axis=split), batched=True)
     inputs, outputs = (
@@ -85,8 +87,8 @@ def is_batched(config: Mapping[str, object], text: str = "") -> bool:
     """Return whether Triton batches the model's requests: its ``max_batch_size`` is not 0.
 
     Args:
-        config: the configuration from Triton, where 0 may also mean that there is no entry.
-        text: the text of the model's ``config.pbtxt``, which distinguishes the two.
+        config: the configuration from Triton, in which 0 may also mean that ``max_batch_size`` is missing.
+        text: the text of the model's ``config.pbtxt``, which tells whether the field is missing.
     """
     if config.get("max_batch_size"):
         return True
@@ -97,7 +99,7 @@ _TOKEN = re.compile(r'#.*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[{\[<]|[}\]>]|(
 
 
 def _numbers_of(text: str) -> list[tuple[str, str]]:
-    """Return the numeric fields of a text-format message, without those of nested messages."""
+    """Return the names and values of the numeric fields of a text-format message, without those of nested messages."""
     found, depth = [], 0
     for token in _TOKEN.finditer(text):
         depth += (token[0] in "{[<") - (token[0] in "}]>")
@@ -110,21 +112,21 @@ def _numbers_of(text: str) -> list[tuple[str, str]]:
 
 
 def complete_configuration(config: dict[str, object], pipeline: Pipeline, settings: Settings, batched: bool) -> None:
-    """Fill in missing parts of a configuration: whole inputs and outputs, parts of them, batch size, batching.
+    """Complete a configuration: inputs and outputs, or parts of them, the batch size, and batching.
 
     Args:
-        config: the configuration from Triton; modified.
-        pipeline: the model's pipeline; run if it does not declare its outputs.
+        config: the configuration from Triton, which is modified.
+        pipeline: the model's pipeline, which is run if it does not declare its outputs.
         settings: the model's settings.
         batched: whether Triton should batch the requests.
 
     Raises:
-        ConfigurationError: the configuration contradicts what the pipeline declares, or too little is known.
+        ConfigurationError: the configuration contradicts the pipeline's declarations, or these do not suffice.
     """
     config["max_batch_size"] = (config.get("max_batch_size") or pipeline.max_batch_size or 1) if batched else 0
     _complete_inputs(config, pipeline, settings)
     _complete_outputs(config, pipeline, settings)
-    # Inputs that last for several runs are processed one at a time, best by several instances.
+    # Requests whose samples last for several runs are processed one at a time, so batching is of no use to them.
     if batched and not streams(pipeline) and "dynamic_batching" not in config and "sequence_batching" not in config:
         config["dynamic_batching"] = {}
 
@@ -186,7 +188,7 @@ def _complete_input(entry: dict[str, object], info: TensorInfo, batched: bool) -
         of_sample = strings_of(info) if entry["data_type"] == BYTES else (-1,) if info.dims is None else info.dims
         entry["dims"] = tensor_dims(of_sample, batched)
     if -1 in dims_of(entry) and entry["data_type"] != BYTES:
-        # A Python backend receives requests one by one, so those of a batch may have different shapes.
+        # A Python backend receives requests one by one, so the requests of a batch may differ in shape.
         entry["allow_ragged_batch"] = batched
 
 
@@ -229,7 +231,7 @@ def _unknown(name: str) -> ConfigurationError:
 
 
 def _known_outputs(declared: Sequence[TensorInfo], seen: Sequence[TensorInfo] | None) -> list[TensorInfo]:
-    """Return the declared outputs, completed with the types and, if the ranks agree, the extents that a probe found."""
+    """Return the declared outputs, completed by what a probe found: the types and, if the ranks agree, the extents."""
     if seen is None:
         return list(declared)
     return [
@@ -243,8 +245,8 @@ def _known_outputs(declared: Sequence[TensorInfo], seen: Sequence[TensorInfo] | 
 
 
 def _name_nameless(entries: Sequence[dict[str, object]], names: Sequence[str], kind: str) -> None:
-    """Name entries without a name after the pipeline's node at the same position, or after one that no entry
-    names."""
+    """Set the names of entries without one: to the name of the pipeline's node at the same position, or, if that name is used,
+    to the first unused one."""
     used_names = {entry["name"] for entry in entries if entry.get("name")}
     free = [name for name in names if name not in used_names]
     for index, entry in enumerate(entries):

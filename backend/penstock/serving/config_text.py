@@ -12,7 +12,7 @@ _TOKEN = re.compile(
     r"""\s+|\#[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[{}\[\]<>:,;]|[^\s{}\[\]<>:,;"'\#]+|.""", re.DOTALL
 )
 CLOSING = {"{": "}", "[": "]", "<": ">"}
-"""The brackets of messages and lists."""
+"""The opening brackets of messages and lists, with the closing ones."""
 
 
 def tokens_of(config: str) -> list[str]:
@@ -30,7 +30,7 @@ def is_word(token: str) -> bool:
 
 
 def values(config: str, field: str) -> Iterator[str]:
-    """Return the values of a field, wherever it occurs.
+    """Return the values of all fields with this name, wherever they occur.
 
     >>> list(values('backend: "penstock"', "backend"))
     ['penstock']
@@ -39,7 +39,8 @@ def values(config: str, field: str) -> Iterator[str]:
 
 
 def parameter_values(config: str, key: str) -> Iterator[str]:
-    """Yield the values of a model's parameter. Fields in unusual order are not recognized: callers must refuse the model then.
+    """Yield the values of a model's parameter. If the parameter's fields are in unusual order, it is not found, and
+    callers must refuse the model.
 
     >>> list(parameter_values('parameters { key: "isolation" value { string_value: "process" } }', "isolation"))
     ['process']
@@ -98,7 +99,7 @@ def without_parameter(config: str, key: str) -> str:
 
 
 def end_of_value(tokens: Sequence[str], position: int) -> int:
-    """Return the position after a field's value, which begins at ``position`` or later."""
+    """Return the position after the value of a field; the value begins at ``position`` or later."""
     depth = 0
     while position < len(tokens):
         token = tokens[position]
@@ -122,9 +123,9 @@ class _Field:
 
     Attributes:
         name: the field's name.
-        start: the position of its name, or of the message's opening bracket.
-        value: the offset at which its value begins.
-        end: the position after its value.
+        start: the position of the field's name, or of the message's opening bracket.
+        value: the position at which the value begins.
+        end: the position after the value.
     """
 
     name: str
@@ -147,7 +148,7 @@ def _fields(tokens: Sequence[str], start: int, end: int) -> Iterator[_Field]:
 
 
 def _messages(tokens: Sequence[str], field: _Field) -> Iterator[_Field]:
-    """Yield the messages that are the value of a field: one, or those of a list."""
+    """Yield the messages in the value of a field, which is a message or a list of messages."""
     if field.value >= len(tokens) or tokens[field.value] not in CLOSING:
         return
     if tokens[field.value] != "[":
@@ -168,7 +169,7 @@ def _key(tokens: Sequence[str], message: _Field) -> str:
 
 
 def _with_comma(tokens: Sequence[str], message: _Field) -> tuple[int, int]:
-    """Return the range of a message in a list, with the comma after it or else the one before."""
+    """Return the range of a message in a list, including the comma after it, or, if there is none, the comma before it."""
     end = end_of_separator(tokens, message.end)
     if "," in tokens[message.end : end]:
         return message.start, end
@@ -179,7 +180,7 @@ def _with_comma(tokens: Sequence[str], message: _Field) -> tuple[int, int]:
 
 
 def _without(tokens: Sequence[str], ranges: Sequence[tuple[int, int]]) -> str:
-    """Return the text without the tokens at some positions, and without the space that separated them from the next ones."""
+    """Return the text without the tokens in these ranges, and without the whitespace that follows each range."""
     removed = {position for start, end in ranges for position in range(start, end)}
     for _, end in ranges:
         removed.update(range(end, end_of_separator(tokens, end)))

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 def check_configuration(config: ModelConfig, pipeline: Pipeline, settings: Settings) -> None:
-    """Raise ConfigurationError if a complete configuration contradicts what the pipeline declares."""
+    """Raise ConfigurationError if a complete configuration contradicts the pipeline's declarations."""
     declared, batched = declared_inputs(pipeline), bool(config["max_batch_size"])
     if not declared:
         raise ConfigurationError("the pipeline has no external source or video input, so requests have no inputs")
@@ -66,7 +66,9 @@ def check_libraries(pipeline: Pipeline) -> None:
 def warn_of_differences(
     config: ModelConfig, pipeline: Pipeline, settings: Settings, seen: Sequence[TensorInfo]
 ) -> None:
-    """Log differences between the outputs of a probe and the configuration: real data may differ from generated data."""
+    """Log differences between the outputs of a probe and the configuration. They are no errors: real data may differ
+    from generated data.
+    """
     order = output_order(config["output"], pipeline)
     for entry, index, split in zip(config["output"], order, split_outputs(settings, config["output"], seen, order)):
         try:
@@ -79,7 +81,7 @@ def warn_of_differences(
 
 
 def output_order(configured: Sequence[Mapping[str, object]], pipeline: Pipeline) -> list[int]:
-    """Return the index of the pipeline's output for each configured one: by name if all names are known, else by position."""
+    """Return the index of the pipeline's output for each configured output: by name if all names are the pipeline's, else by position."""
     return full_output_order(configured, [node.name for node in pipeline.graph.outputs])[: len(configured)]
 
 
@@ -95,11 +97,11 @@ def full_output_order(configured: Sequence[Mapping[str, object]], names: Sequenc
 def split_outputs(
     settings: Settings, configured: Sequence[Mapping[str, object]], outputs: Sequence[TensorInfo], order: Sequence[int]
 ) -> list[bool]:
-    """Return whether each configured output is split along its samples' outer axis; the setting may use its name here or in
-    the pipeline.
+    """Return whether each configured output is split along the outer axis of its samples. The setting names outputs as in the
+    configuration or as in the pipeline.
 
     Raises:
-        ConfigurationError: the setting names something else.
+        ConfigurationError: the setting names an output that does not exist.
     """
     names = [{entry["name"], outputs[index].name} for entry, index in zip(configured, order)]
     unknown = set(settings.split_along_outer_axis).difference(*names)
@@ -111,7 +113,7 @@ def split_outputs(
 
 
 def input_specs(config: ModelConfig, pipeline: Pipeline, settings: Settings) -> list[InputSpec]:
-    """Return how to convert the input tensors of a complete configuration to samples."""
+    """Return specifications of how to convert the input tensors of a complete configuration to samples."""
     declared = {info.name: info for info in declared_inputs(pipeline)}
     repeating = {op.name for op in source_steps(pipeline) if op.arguments.get("repeat_last")}
     strange = settings.defaults.keys() - declared.keys()
@@ -127,13 +129,13 @@ def input_specs(config: ModelConfig, pipeline: Pipeline, settings: Settings) -> 
 
 
 def input_entries(config: ModelConfig, pipeline: Pipeline) -> list[Entry]:
-    """Return the entries of all inputs that requests have: those of clients, and the controls that the pipeline takes."""
+    """Return the entries of all inputs of requests: those that clients send, and the controls that are inputs of the pipeline."""
     names = {info.name for info in declared_inputs(pipeline)}
     return [*config["input"], *(entry for entry in control_entries(config) if entry["name"] in names)]
 
 
 def check_controls(config: ModelConfig) -> None:
-    """Raise ConfigurationError if a control of the sequence batcher is also an input, which clients would have to send."""
+    """Raise ConfigurationError if a control of the sequence batcher is also listed as an input, which clients would have to send."""
     controls = {entry["name"] for entry in control_entries(config)}
     for entry in config["input"]:
         if entry.get("name") in controls:
@@ -165,7 +167,7 @@ def _input_spec(
 
 
 def output_specs(config: ModelConfig, pipeline: Pipeline, settings: Settings) -> list[OutputSpec]:
-    """Return how to convert the pipeline's outputs to the tensors of a complete configuration, in its order."""
+    """Return specifications of how to convert the pipeline's outputs to the tensors of a complete configuration, in its order."""
     entries, batched = config["output"], bool(config["max_batch_size"])
     split = split_outputs(settings, entries, declared_outputs(pipeline), output_order(entries, pipeline))
     return [
@@ -181,13 +183,13 @@ def output_specs(config: ModelConfig, pipeline: Pipeline, settings: Settings) ->
 
 
 def configured_inputs(config: ModelConfig) -> dict[str, TensorInfo]:
-    """Return the configured properties of each input's samples."""
+    """Return the configured properties of the samples of each input, by the input's name."""
     batched = bool(config["max_batch_size"])
     return {entry["name"]: info_of(entry, batched) for entry in (*config["input"], *control_entries(config))}
 
 
 def check_input_names(entries: Sequence[Entry], declared: Sequence[TensorInfo]) -> None:
-    """Raise ConfigurationError for inputs that the pipeline doesn't have, or cannot compute with."""
+    """Raise ConfigurationError for inputs that the pipeline does not have, or whose type it cannot process."""
     names = [info.name for info in declared]
     for entry in entries:
         if data_type_of(entry) == TRITON_TYPES[BFLOAT16]:
@@ -203,7 +205,7 @@ def check_input_names(entries: Sequence[Entry], declared: Sequence[TensorInfo]) 
 
 
 def check_not_too_many(entries: Sequence[object], outputs: Sequence[TensorInfo]) -> None:
-    """Raise ConfigurationError if there are more outputs than the pipeline has."""
+    """Raise ConfigurationError if the configuration has more outputs than the pipeline."""
     if len(entries) > len(outputs):
         raise _other_number(entries, outputs)
 
@@ -232,7 +234,7 @@ def _check_entry(entry: Mapping[str, object], info: TensorInfo, batched: bool) -
 
 
 def _check_strings(entry: Mapping[str, object], info: TensorInfo, batched: bool) -> None:
-    """Raise ConfigurationError unless a sample of the pipeline holds as many strings as one of the configuration."""
+    """Raise ConfigurationError if a sample has other dimensions of strings in the configuration than in the pipeline."""
     strings = strings_of_sample(entry, batched)
     ndim = 1 if info.dims is None else len(info.dims)
     if ndim == 1 and any(extent not in (1, -1) for extent in strings):

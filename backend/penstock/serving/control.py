@@ -1,4 +1,4 @@
-"""Control of a running Triton over HTTP: health, listing, loading and unloading models."""
+"""Control of a running Triton over HTTP: checks its health; lists, loads and unloads models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Configuration = dict[str, Any]
 
 
 class ServerError(PenstockError):
-    """The server cannot start, has died or refuses a request; the message has the reason, from its log if possible."""
+    """The server cannot start, has died or refuses a request. The message says why, quoting the server's log if possible."""
 
 
 class NoAnswer(ServerError):
@@ -33,9 +33,9 @@ class ModelState:
 
     Attributes:
         name: the model's name.
-        version: the model's version, or empty if unknown.
+        version: the model's version; an empty string if unknown.
         state: ``READY``, ``UNAVAILABLE``, ``LOADING`` or ``UNLOADING``.
-        reason: why the model is not ready; empty if not requested.
+        reason: why the model is not ready; an empty string if it was not requested to be.
     """
 
     name: str
@@ -58,8 +58,8 @@ class Control:
     """Triton's HTTP interface for managing models.
 
     Args:
-        address: ``host:port`` of HTTP.
-        headers: required by Triton if its interfaces are restricted.
+        address: ``host:port`` of the server's HTTP interface.
+        headers: the headers that Triton requires if its interfaces are restricted.
     """
 
     def __init__(self, address: str, headers: Mapping[str, str]) -> None:
@@ -75,7 +75,7 @@ class Control:
         return True
 
     def models(self) -> list[ModelState]:
-        """Return each model of the repositories, and each version of it that the server knows.
+        """Return the states of all models in the repositories, one for each version that the server knows.
 
         Raises:
             ServerError: the server does not answer.
@@ -97,7 +97,7 @@ class Control:
         return sorted({item["name"] for item in answer["model_stats"]})
 
     def configuration(self, model: str) -> Configuration | None:
-        """Return the complete configuration of a loaded model; None for others.
+        """Return the complete configuration of a loaded model; None if the model is not loaded.
 
         Raises:
             NoAnswer: the server does not answer.
@@ -114,25 +114,25 @@ class Control:
         """Load a model, or load it again if its files have changed; return when it is ready.
 
         Args:
-            model: its name.
-            parameters: a configuration and files to use instead of the repository's.
-            patience: the timeout for the answer, in seconds.
+            model: the name of the model.
+            parameters: a configuration and files that replace those in the repository.
+            patience: how many seconds to wait for the answer.
 
         Raises:
-            ServerError: the model cannot be loaded. A version loaded before stays loaded.
+            ServerError: the model cannot be loaded. A version that was loaded before remains loaded.
         """
         body = json.dumps({"parameters": dict(parameters or {})})
         self._ask("POST", f"/v2/repository/models/{_quoted(model)}/load", body, patience)
 
     def unload(self, model: str, patience: float = _UNLOAD_SECONDS) -> None:
-        """Unload a model at once; its requests in flight are still answered.
+        """Unload a model; requests in flight are still answered.
 
         Args:
-            model: its name.
-            patience: the timeout for the answer, in seconds.
+            model: the name of the model.
+            patience: how many seconds to wait for the answer.
 
         Raises:
-            ServerError: the server refuses, or does not know the model.
+            ServerError: the server refuses this, or does not know the model.
         """
         self._ask("POST", f"/v2/repository/models/{_quoted(model)}/unload", "{}", patience)
 
@@ -151,7 +151,7 @@ class Control:
             connection.close()
 
 
-# Remedies for some of Triton's refusals.
+# Advice to append to some of Triton's error messages, by a pattern that the message matches.
 _ADVICE = {
     "has kind KIND_GPU but no GPUs|specifies invalid or unsupported gpu id": "`penstock serve --device cpu` runs it on the CPU",
     "unable to find backend library for backend 'dali'": "`penstock serve --as dali` takes such models",
@@ -159,7 +159,7 @@ _ADVICE = {
 
 
 def readable(text: str) -> str:
-    """Return an error of Triton without log prefixes, repeated causes and tracebacks.
+    """Return an error message of Triton without log prefixes, repeated causes and tracebacks.
 
     >>> readable("Internal: ValueError: no file\\n\\nAt:\\n  backend.py(3): initialize\\n")
     'ValueError: no file'

@@ -1,4 +1,4 @@
-"""Draining a server: it accepts no new requests, and answers those in flight."""
+"""Drains a server: makes it refuse new requests, and waits until those in flight are answered."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from penstock.serving.control import Control, NoAnswer, ServerError
 from penstock.serving.lifeline import Lifeline
 
 _ANSWER_SECONDS = 3.0
-"""Seconds that a server on a busy machine may take to report that it has drained."""
+"""How many seconds a server on a busy machine may take to report that it has drained."""
 _REFUSAL_SECONDS = 1.0
-"""The seconds for sending refusals to the clients of requests that were in flight too long."""
+"""How many seconds to allow for sending refusals to clients whose requests were in flight too long."""
 _POLL_SECONDS = 0.05
 _METRICS_SECONDS = 2.0
 
@@ -33,13 +33,13 @@ _ALIVE = ("READY", "LOADING", "UNLOADING")
 
 
 class ReadinessSwitch:
-    """Makes a server report that it is not ready, by loading a model that cannot be loaded.
+    """Makes a server report that it is not ready, by letting it load a model that cannot be loaded.
 
     Args:
-        folder: the folder for a repository with that model, which holds the model until it is needed.
+        folder: the folder in which the model is prepared, and in which its repository is created.
 
     Attributes:
-        repository: one more repository for Triton, which is empty until then.
+        repository: an additional repository for Triton; empty until the model is moved into it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,7 +56,7 @@ class ReadinessSwitch:
             NoAnswer: the server does not answer.
         """
         try:
-            # Move the prepared folder rather than write one: this works on a full disk, too.
+            # The prepared folder is moved, because writing one would fail on a full disk.
             self._model.rename(self.repository / _UNLOADABLE)
             control.load(_UNLOADABLE, patience=patience)
         except NoAnswer:
@@ -66,7 +66,7 @@ class ReadinessSwitch:
 
 
 class Drainable(Protocol):
-    """A running server, in the form that draining needs."""
+    """The attributes of a running server that draining needs."""
 
     @property
     def control(self) -> Control:
@@ -74,33 +74,33 @@ class Drainable(Protocol):
 
     @property
     def lifeline(self) -> Lifeline:
-        """The connection to it."""
+        """The connection to the server."""
 
     @property
     def running(self) -> bool:
-        """Whether its process is alive."""
+        """Whether the server's process is alive."""
 
     @property
     def readiness(self) -> ReadinessSwitch:
-        """The switch that ends the server's readiness."""
+        """The switch that makes the server report that it is not ready."""
 
     def queued_requests(self) -> dict[str, int]:
         """Return the number of queued requests by model."""
 
     def waits_for_the_dead(self) -> bool:
-        """Return whether the server waits for requests that can never finish, as their model's process has died."""
+        """Return whether the server waits for requests that can never finish, because the process of their model has died."""
 
 
 def drain(server: Drainable, exit_timeout: float, hosted: Collection[str]) -> None:
     """Drain a server: report not ready, refuse new requests and answer those in flight.
 
-    Triton itself would first accept new requests on open connections until its exit timeout, and then cut off those in
+    Triton itself would accept new requests on open connections until its exit timeout, and then cut off the requests in
     flight.
 
     Args:
         server: the server to drain.
-        exit_timeout: seconds to wait for requests in flight.
-        hosted: the backends whose models the server hosts in its process; these refuse new requests themselves.
+        exit_timeout: how many seconds to wait for requests in flight.
+        hosted: the backends whose models run in the server's process; these models refuse new requests themselves.
     """
     deadline = time.monotonic() + exit_timeout
 
@@ -111,7 +111,7 @@ def drain(server: Drainable, exit_timeout: float, hosted: Collection[str]) -> No
         return server.running and not server.waits_for_the_dead() and time.monotonic() < deadline
 
     listens = server.lifeline.listens()
-    # If HTTP does not answer, nothing else is requested over it.
+    # If HTTP does not answer, the error skips the remaining requests over HTTP, but not the lifeline below.
     with contextlib.suppress(ServerError):
         server.readiness.switch_off(server.control, remaining() + _ANSWER_SECONDS)
         _unload(server.control, hosted if listens else (), patient, lambda: remaining() + _ANSWER_SECONDS)
@@ -126,13 +126,13 @@ def drain(server: Drainable, exit_timeout: float, hosted: Collection[str]) -> No
 def _unload(
     control: Control, hosted: Collection[str], patient: Callable[[], bool], patience: Callable[[], float]
 ) -> None:
-    """Unload models, ensembles before those that they consist of, and wait for their requests in flight.
+    """Unload models, ensembles before the models that they consist of, and wait for the requests in flight.
 
     Args:
-        control: the server's control.
-        hosted: backends whose models do not count.
-        patient: whether to wait further.
-        patience: seconds to wait for an answer of the server, from now.
+        control: the server's model control interface.
+        hosted: the backends whose models are not unloaded.
+        patient: returns whether to continue waiting.
+        patience: returns how many seconds to wait for the server's next answer.
 
     Raises:
         NoAnswer: the server does not answer.

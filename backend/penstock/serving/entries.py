@@ -1,4 +1,4 @@
-"""The entries for inputs and outputs in a model's configuration from Triton: types and dims."""
+"""Reads and writes the entries for inputs and outputs in a model's configuration: types and dims."""
 
 from __future__ import annotations
 
@@ -41,45 +41,45 @@ TRITON_TYPES = {
     BFLOAT16: "TYPE_BF16",
 }
 Entry = Mapping[str, Any]
-"""An input, output or control in a configuration."""
+"""The entry of an input, an output or a control in a configuration."""
 
 BYTES = "TYPE_STRING"
-# The fields of a control that hold its values for false and true, and so its type.
+# The fields of a control that contain its values for false and true; which field is set tells the control's type.
 _CONTROL_TYPES = {"int32_false_true": "TYPE_INT32", "fp32_false_true": "TYPE_FP32", "bool_false_true": "TYPE_BOOL"}
 UNKNOWN_TYPE = "TYPE_INVALID"  # Triton's value for a missing type
 
 
 def triton_type(name: str, dtype: DALIDataType) -> str:
-    """Return Triton's name of a type; raise ConfigurationError if it has none."""
+    """Return Triton's name for a type; raise ConfigurationError if there is none."""
     if dtype not in TRITON_TYPES:
         raise ConfigurationError(f"'{name}' has the type {dtype_name(dtype)}, which Triton does not support")
     return TRITON_TYPES[dtype]
 
 
 def tensor_dims(of_sample: Sequence[int], batched: bool) -> list[int]:
-    """Return the dims of a tensor in the configuration: without batching, the number of samples comes first."""
+    """Return the dims of a tensor in the configuration: without batching, the first one is the number of samples."""
     return (list(of_sample) or [1]) if batched else [-1, *of_sample]
 
 
 def data_type_of(entry: Entry) -> str | None:
-    """Return the type of an entry; None if it has none."""
+    """Return the type in an entry; None if it is missing."""
     data_type = entry.get("data_type")
     return None if data_type == UNKNOWN_TYPE else data_type
 
 
 def dims_of(entry: Entry) -> list[int]:
-    """Return the extents of an entry, which Triton may write as strings; empty if it has none."""
+    """Return the dims in an entry as integers, as Triton may write them as strings; an empty list if they are missing."""
     return [int(extent) for extent in entry.get("dims") or ()]
 
 
 def own_dims_of(entry: Entry) -> Sequence[Any]:
-    """Return an entry's dims as the model sees them, rather than the client."""
+    """Return the dims of the model's tensor, which differ from the client's if the entry has the field ``reshape``."""
     reshaped = entry.get("reshape")
     return reshaped.get("shape", ()) if reshaped else entry["dims"]
 
 
 def info_of(entry: Entry, batched: bool) -> TensorInfo:
-    """Return the properties of a sample, from the entry of its tensor."""
+    """Return the properties of the samples in a tensor, derived from the tensor's entry."""
     if data_type_of(entry) == BYTES:
         strings = strings_of_sample(entry, batched) if entry.get("dims") else [1]
         return TensorInfo(entry["name"], UINT8, (-1,) if strings in ([], [1], [-1]) else (*strings, -1))
@@ -102,12 +102,12 @@ def _control_type(control: Entry) -> str:
 
 
 def strings_of_sample(entry: Entry, batched: bool) -> list[int]:
-    """Return the dims of a sample's strings from an entry of type BYTES; [1] or empty if each string is a sample."""
+    """Return the dims of the strings in a sample, from an entry of type BYTES; [1] or [] if a sample is a single string."""
     return [int(extent) for extent in own_dims_of(entry)][0 if batched else 1 :]
 
 
 def strings_of(info: TensorInfo) -> tuple[int, ...]:
-    """Return the dims of a sample's strings: the last dimension of its data holds the strings' bytes, so a sample
-    with that dimension alone is one string.
+    """Return the dims of the strings in a sample. The last dimension of the data contains the bytes of each string, so if there
+    is no other dimension, a sample is a single string.
     """
     return (1,) if info.dims is None or len(info.dims) < 2 else info.dims[:-1]

@@ -1,10 +1,10 @@
-"""The serving environment: the Python whose packages the models in Triton run with.
+"""The serving environment: the Python installation in which models in Triton run.
 
-Triton hosts it in its own process. Any environment with a shared Python library, penstock and Triton works; by default
-it is the one that the command ``penstock`` runs in.
+Triton hosts this Python in its own process. Any environment with a shared Python library, penstock and Triton works; by
+default, it is the environment of the command ``penstock``.
 
-If models run in Triton's Python stub instead, that uses the environment whose ``bin`` comes first on ``PATH``. The stub
-in the ``nvidia-pytriton`` wheel was built before numpy 2 and exchanges wrong data with it, so that environment holds
+If models run in Triton's Python stub instead, the stub uses the environment whose ``bin`` comes first on ``PATH``. The stub
+in the ``nvidia-pytriton`` wheel was built before numpy 2 and exchanges wrong data with it, so that environment must have
 numpy 1.26.
 """
 
@@ -30,19 +30,19 @@ from penstock.private_folders import users_cache
 from penstock.serving.shim import SHIM, shim
 
 VARIABLE = "PENSTOCK_SERVE_ENV"
-"""The environment variable that names the folder of the serving environment, or its Python."""
+"""The environment variable with the path of the serving environment's folder, or of its interpreter."""
 
 OLD_NUMPY = ((3, 11), (3, 12))
-"""Versions of Python with wheels of numpy 1.26; for others it is built from source, with a C compiler."""
+"""The versions of Python for which numpy 1.26 has wheels; for others, it is built from source with a C compiler."""
 
 STUBS = (*OLD_NUMPY, (3, 13))
-"""Versions of Python that the nvidia-pytriton wheel has a stub for."""
+"""The versions of Python for which the nvidia-pytriton wheel has a stub."""
 
 Report = Callable[[str], None]
 
 
 class ServingEnvironmentError(PenstockError):
-    """There is no usable serving environment; the message says what to do."""
+    """Raised if there is no usable serving environment; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ class Environment:
     """A Python environment, as described by its interpreter.
 
     Attributes:
-        python: its interpreter.
+        python: the path of the interpreter.
         version: the version of Python, e.g. ``(3, 11)``.
-        packages: its ``site-packages``.
-        libraries: the folder of ``libpythonX.Y.so.1.0``; None if the system's loader finds it or there is none.
-        numpy: version of numpy, or None without.
-        penstock: the folder of the package ``penstock`` there, or None without.
-        triton: the ``tritonserver`` of its ``nvidia-pytriton`` wheel, or None without.
-        abi: ``"t"`` for a free-threaded Python, else empty.
+        packages: the folder ``site-packages``.
+        libraries: the folder of ``libpythonX.Y.so.1.0``; None if the system's loader finds the library, or there is none.
+        numpy: the version of numpy; None if it is not installed.
+        penstock: the folder of the package ``penstock`` in this environment; None if it is not installed.
+        triton: the program ``tritonserver`` of the wheel ``nvidia-pytriton``; None if the wheel is not installed.
+        abi: ``"t"`` for a free-threaded Python, otherwise an empty string.
     """
 
     python: Path
@@ -71,17 +71,17 @@ class Environment:
 
     @property
     def programs(self) -> Path:
-        """The folder that must come first on ``PATH``."""
+        """The folder of the environment's programs, which must come first on ``PATH``."""
         return self.python.parent
 
     @property
     def library(self) -> str:
-        """Its shared Python library: a path, or a name for the system's loader."""
+        """The shared library of this Python: a path, or a name for the system's loader."""
         name = f"libpython{_dotted(self.version)}{self.abi}.so.1.0"
         return name if self.libraries is None else str(self.libraries / name)
 
     def has_library(self) -> bool:
-        """Return whether its Python has a shared library, which hosting needs."""
+        """Return whether this Python has a shared library, which Triton needs to host it."""
         if self.libraries is not None:
             return True
         try:
@@ -92,11 +92,11 @@ class Environment:
 
     @property
     def exchanges_with_stub(self) -> bool:
-        """Whether its NumPy is one that the wheel's stub was built for."""
+        """Whether this environment's NumPy is compatible with the wheel's stub."""
         return self.numpy is not None and int(self.numpy.split(".")[0]) < 2
 
     def problems(self, native: bool = False) -> list[str]:
-        """Return why models cannot be served from here with the wheel's Triton; empty if they can.
+        """Return why models cannot be served from this environment with the wheel's Triton; an empty list if they can.
 
         Args:
             native: whether Triton hosts this Python itself, without the stub.
@@ -119,7 +119,7 @@ class Environment:
         return found
 
 
-# Describes an interpreter's environment. Runs with any Python, so it does not import penstock.
+# Describes the environment of the interpreter that runs it. Must run in any environment, so it does not import penstock.
 _DESCRIBE = """
 import importlib.metadata, importlib.util, json, os, sys, sysconfig
 def version(name):
@@ -152,22 +152,22 @@ print(json.dumps({
 
 
 def describe(location: str | Path) -> Environment:
-    """Return the environment in a folder or of an interpreter.
+    """Return the environment in a folder, or the environment of an interpreter.
 
     Args:
-        location: e.g. ``.venv-serve`` or ``.venv-serve/bin/python``.
+        location: the path of the folder or the interpreter, e.g. ``.venv-serve`` or ``.venv-serve/bin/python``.
 
     Raises:
-        ServingEnvironmentError: there is no working Python.
+        ServingEnvironmentError: there is no working Python at this path.
     """
     location = Path(location).expanduser()
     python = location / "bin" / "python" if location.is_dir() else location
-    # Not resolved: a virtual environment's interpreter is a link, whose location identifies the environment.
+    # The link is not resolved: the interpreter of a virtual environment is a link, whose location identifies the environment.
     python = Path(os.path.abspath(python))
     if not python.exists():
         raise ServingEnvironmentError(f"there is no Python environment at '{location}' (no '{python}')")
     try:
-        # Isolated, as the stub ignores PYTHONPATH, too.
+        # Isolated (-I), because the stub ignores PYTHONPATH, too.
         output = subprocess.run(
             [str(python), "-I", "-c", _DESCRIBE], capture_output=True, text=True, timeout=60, check=True
         ).stdout
@@ -191,15 +191,15 @@ def find_environment(explicit: str | Path | None = None, native: bool = False) -
     """Return the environment to serve from.
 
     Args:
-        explicit: its folder, or its Python.
-        native: whether Triton hosts its Python itself, without the stub.
+        explicit: the path of the environment's folder or its interpreter, if the user has set one.
+        native: whether Triton hosts Python itself, without the stub.
 
     Searched in this order: ``explicit``; the variable ``PENSTOCK_SERVE_ENV``; the current interpreter's environment;
-    ``.venv-serve`` and ``.venv`` in the working folder; the one that :func:`create_environment` makes in the cache. It
-    is an error if one of the first two is not usable; unusable others are skipped.
+    ``.venv-serve`` and ``.venv`` in the working folder; the environment that :func:`create_environment` makes in the cache.
+    An unusable environment is an error if one of the first two names it; otherwise, it is skipped.
 
     Raises:
-        ServingEnvironmentError: none is usable; the message says what each lacks and how to fix that.
+        ServingEnvironmentError: no environment is usable; the message says what each lacks and how to fix that.
     """
     named = explicit or os.environ.get(VARIABLE)
     if named:
@@ -226,7 +226,7 @@ def find_environment(explicit: str | Path | None = None, native: bool = False) -
 
 
 def remedy(native: bool, folder: Path | None = None) -> str:
-    """Return how to get a serving environment, in which Triton hosts Python itself or runs its stub."""
+    """Return instructions for making a serving environment; ``native``: for hosting Python in Triton, rather than for the stub."""
     where = f" --stub {folder}" if folder else "" if native else " --stub"
     return f"Make one with `penstock setup{where}`, or name one with --python-env or {VARIABLE}."
 
@@ -240,8 +240,8 @@ def complete_environment(report: Report = print) -> Environment:
     """Install what the current environment lacks for serving natively: Triton, and a compiler if there is none.
 
     Raises:
-        ServingEnvironmentError: its Python cannot be hosted, or a package could not be installed.
-        CompilerError: the library that hosts it cannot be built.
+        ServingEnvironmentError: this Python cannot be hosted, or a package could not be installed.
+        CompilerError: the library that hosts Python cannot be built.
     """
     if describe(sys.executable).triton is None and not installed_triton():
         _install_triton(Path(sys.prefix), report)
@@ -271,14 +271,14 @@ def create_environment(
     wheel.
 
     Args:
-        folder: the virtual environment's folder.
-        python: the interpreter to use; by default the best one on this machine.
-        gpu: include the packages for NVIDIA GPUs; by default if there is a GPU.
+        folder: the folder of the virtual environment.
+        python: the interpreter to use; by default the most suitable one on this machine.
+        gpu: whether to include the packages for NVIDIA GPUs; by default if there is a GPU.
         packages: further requirements for pip, e.g. ``onnxruntime``.
-        report: called for each step.
+        report: called with a line of text for each step.
 
     Raises:
-        ServingEnvironmentError: there is no interpreter for it, or a package could not be installed.
+        ServingEnvironmentError: there is no suitable interpreter, or a package could not be installed.
     """
     folder = Path(folder).expanduser().absolute()
     if not (folder / "bin" / "python").exists():
@@ -304,7 +304,7 @@ def create_environment(
 
 def _install_triton(folder: Path, report: Report) -> None:
     report("installing Triton (the nvidia-pytriton wheel)")
-    # Without its requirements: another NumPy, and libraries that only its Python interface needs.
+    # Without its requirements: these are another NumPy, and libraries for its Python interface only.
     _install(folder, ["--no-deps", "nvidia-pytriton>=0.7,<0.8"])
 
 
@@ -320,10 +320,10 @@ def _warm(environment: Environment, report: Report) -> None:
 
 
 def suitable_python(report: Report = print) -> Environment:
-    """Return the best interpreter on this machine for a serving environment.
+    """Return the environment of the most suitable interpreter on this machine for the stub.
 
-    The current one if numpy 1.26 has a wheel for it, then the newest such on ``PATH`` or in the usual places, then one
-    that ``uv`` can fetch, then the current one after all (building numpy 1.26 from source).
+    The order of preference: the current interpreter, if numpy 1.26 has a wheel for it; the newest other such interpreter on ``PATH``
+    or in the usual locations; one that ``uv`` can download; the current one, for which numpy 1.26 is built from source.
 
     Raises:
         ServingEnvironmentError: there is no suitable Python.
@@ -353,12 +353,12 @@ def suitable_python(report: Report = print) -> Environment:
 
 
 def installed_triton() -> bool:
-    """Return whether Triton is installed on this machine, as in NVIDIA's images; it is preferred to the wheel's."""
+    """Return whether Triton is installed on this machine, as in NVIDIA's images; if so, it is used rather than the wheel."""
     return shutil.which("tritonserver") is not None or Path("/opt/tritonserver/bin/tritonserver").is_file()
 
 
 def count_gpus() -> int:
-    """Return the number of NVIDIA GPUs; 0 without a driver."""
+    """Return the number of NVIDIA GPUs; 0 if there is no driver."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -370,7 +370,7 @@ def count_gpus() -> int:
 
 
 def _interpreters() -> Iterator[Path]:
-    """Yield Python interpreters that may be on this machine, the likeliest first."""
+    """Yield paths at which this machine may have Python interpreters, the most likely first."""
     yield Path(sys.executable)
     for version in reversed(OLD_NUMPY):
         name = f"python{_dotted(version)}"
@@ -385,7 +385,7 @@ def _interpreters() -> Iterator[Path]:
 
 
 def _fetch_with_uv(report: Report) -> Environment | None:
-    """Return a Python 3.12 that ``uv``, if installed, has or downloads."""
+    """Return the environment of a Python 3.12 that ``uv`` has installed or downloads; None without ``uv``."""
     uv = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
     if uv is None:
         return None
@@ -415,7 +415,7 @@ def _penstock_requirement(extras: Sequence[str]) -> list[str]:
 
 
 def _install(folder: Path, packages: Sequence[str]) -> None:
-    """Install with the current environment's pip, so the folder needs none."""
+    """Install packages with the current environment's pip, so that the folder needs no pip."""
     _run([sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "--quiet", *packages])
 
 

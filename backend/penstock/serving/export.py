@@ -22,12 +22,12 @@ from penstock.serving.model_files import CANDIDATES, ModelFolder, find_definitio
 FILES = {"json": "model.json", "dali": "model.dali", "python": "pipeline.py"}
 """The file names under which the backend finds each form of a pipeline."""
 _PRESET_BATCH_SIZE = 32
-# Heights and widths of images in which presets are tried: small and large, wide and high.
+# The heights and widths of the images with which presets are tried: small and large, wide and high.
 _TRIAL_IMAGE_SIZES = ((224, 224), (300, 900), (900, 280), (1100, 1500), (64, 50))
 
 
 class ExportError(PenstockError):
-    """A pipeline cannot become a model."""
+    """Raised if a pipeline cannot be exported as a model."""
 
 
 def export_model(
@@ -44,21 +44,21 @@ def export_model(
 
     Args:
         source: a Python file with a pipeline definition, or a pipeline saved in either format.
-        model: the folder to write, e.g. ``model_repository/preprocess``; its name is the model's.
-        form: ``json``, ``dali`` or ``python`` (a copy of the source). By default a definition with an argument
-            ``device`` is copied, so that the server's device decides, and anything else becomes json.
-        device: the device for such a definition if it is not copied.
-        batch_size: the model's largest batch; by default the pipeline's.
+        model: the folder to write, e.g. ``model_repository/preprocess``; its name is the name of the model.
+        form: ``json``, ``dali`` or ``python`` (a copy of the source). By default, a definition with an argument
+            ``device`` is copied, so that the server decides about the device, and anything else is saved as json.
+        device: the device for which such a definition is saved if it is not copied.
+        batch_size: the model's largest batch size; by default the pipeline's.
         version: the model's version.
-        as_bytes: encoded data, that is 1-D UINT8 of any length, is declared as BYTES, so that one request can hold
-            several of different lengths.
+        as_bytes: whether inputs for encoded data, that is, 1-D UINT8 of any length, are declared as BYTES, so that a request can
+            contain several files of different lengths.
 
     Returns:
-        The files written.
+        The paths of the files written.
 
     Raises:
-        ExportError: the form doesn't fit the source, or the pipeline has no batch size.
-        SerializationError: the source holds no pipeline, or one that cannot be saved.
+        ExportError: the form does not fit the source, or the pipeline has no batch size.
+        SerializationError: the source contains no pipeline, or one that cannot be saved.
 
     Example:
         >>> export_model("pipelines/imagenet_preprocess.py", "model_repository/imagenet_preprocess")
@@ -78,17 +78,17 @@ def _write_model(
     split: tuple[str, ...] = (),
     dims: Mapping[str, tuple[int, ...]] | None = None,
 ) -> list[Path]:
-    """See :func:`export_model`.
+    """Write a model folder; see :func:`export_model`.
 
     Args:
-        split: outputs whose samples are cut along their first dimension, so that a request gets those of all its samples
-            in one tensor.
-        dims: the dimensions of outputs' samples, where more is known than a trial shows.
+        split: the names of outputs whose samples are split along their first dimension, so that a request gets one tensor with the
+            parts of all its samples.
+        dims: the dimensions of the samples of outputs, if more is known about them than a trial run shows.
     """
     if form == "python" and source.suffix != ".py":
         raise ExportError(f"'{source}' is not Python source, so it cannot be exported as one")
     saved, size, networks = _saved(source, form, device, batch_size)
-    # A second pipeline to run, as the number of threads used here must not be saved.
+    # A second pipeline for the trial run, because the number of threads used here must not be saved.
     pipeline = load_pipeline(source, device=device, batch_size=size, num_threads=1, prefetch_queue_depth=1)
     try:
         configuration = _with_dims(expected_configuration(pipeline, size, split), dims or {})
@@ -97,7 +97,7 @@ def _write_model(
     folder = model / str(version)
     folder.mkdir(parents=True, exist_ok=True)
     for other in CANDIDATES:
-        # Another form's file would be loaded instead of the new one, or linger beside it.
+        # A pipeline file in another form would be loaded instead of the new one, or remain beside it.
         if other != FILES[form]:
             (folder / other).unlink(missing_ok=True)
     path = folder / FILES[form]
@@ -125,14 +125,14 @@ def export_preset(
     as_bytes: bool = True,
     drop_alpha: bool = False,
 ) -> list[Path]:
-    """Write a model folder from a model's `preprocessor_config.json`; arguments and results as for
+    """Write a model folder from a model's `preprocessor_config.json`. For other arguments and the result, see
     :func:`export_model`.
 
     Args:
-        drop_alpha: as for :func:`penstock.presets.preset`.
+        drop_alpha: see :func:`penstock.presets.preset`.
 
     Raises:
-        PresetError: no preset follows the configuration.
+        PresetError: no preset supports the configuration.
     """
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder) / FILES["json"]
@@ -146,7 +146,7 @@ def export_preset(
 
 
 def _preset_dims(configuration: str | Path) -> dict[str, tuple[int, ...]]:
-    """Return the extents of a preset's outputs, -1 where they differ between images."""
+    """Return the extents of a preset's outputs; -1: they differ between images."""
     pipeline = preset(configuration, batch_size=1, encoded=False)
     try:
         results = [pipeline.run(images=[np.zeros((*size, 3), np.uint8)]) for size in _TRIAL_IMAGE_SIZES]
@@ -161,7 +161,7 @@ def _preset_dims(configuration: str | Path) -> dict[str, tuple[int, ...]]:
 
 
 def _with_dims(configuration: ModelConfiguration, dims: Mapping[str, tuple[int, ...]]) -> ModelConfiguration:
-    """Return the configuration, with other extents of outputs."""
+    """Return the configuration with these extents of outputs."""
 
     def known(tensor: TensorConfiguration) -> TensorConfiguration:
         sample_dims = dims.get(tensor.name, ())[tensor.name in configuration.split :]
@@ -171,11 +171,11 @@ def _with_dims(configuration: ModelConfiguration, dims: Mapping[str, tuple[int, 
 
 
 def model_file(path: str | Path) -> Path:
-    """Return the pipeline's file from a path of the file, a version folder, or a model folder (using its latest
-    version).
+    """Return the path of a pipeline's file; ``path`` is this file, a version folder, or a model folder, of which the latest
+    version is used.
 
     Raises:
-        FileNotFoundError: the folder holds none.
+        FileNotFoundError: the folder contains no pipeline.
     """
     path = Path(path)
     if path.is_file():
@@ -185,7 +185,7 @@ def model_file(path: str | Path) -> Path:
 
 
 def configuration_text(configuration: ModelConfiguration) -> str:
-    """Return a ``config.pbtxt``.
+    """Return a configuration as the text of a ``config.pbtxt``.
 
     >>> print(configuration_text(ModelConfiguration(8, (), ())))
     backend: "penstock"
@@ -216,8 +216,8 @@ def _suitable_form(source: Path) -> str:
 def _saved(
     source: Path, form: str, device: str, batch_size: int | None
 ) -> tuple[bytes | None, int, Mapping[str, Path]]:
-    """Return the content of the model's file, or None if it is the source itself; the model's batch size; and the
-    networks that it runs, by their names in the model's folder.
+    """Return the content of the model's file (None: the source is copied), the model's batch size, and the paths of the
+    networks that the pipeline runs, by their names in the model's folder.
     """
     pipeline = load_pipeline(source, device=device, batch_size=batch_size)
     try:
@@ -235,11 +235,11 @@ def _saved(
 
 
 def _move_networks(operators: Sequence[OpNode], origin: Path) -> dict[str, Path]:
-    """Make operators name their networks relative to the model's folder; return the current path of each by that name.
+    """Change the paths of operators' networks to names in the model's folder; return the current paths by these names.
 
     Args:
         operators: a pipeline's operators.
-        origin: the folder of its file, for a saved pipeline, whose paths start from there.
+        origin: the folder of the pipeline's file; relative paths in a saved pipeline start from it.
     """
     networks: dict[str, Path] = {}
     for op in operators:

@@ -1,4 +1,4 @@
-"""Attribution of errors to the client, the model or the server, by the nature of their causes."""
+"""Attributes errors to the client, the model or the server, depending on their causes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock.serving.requests import RequestError
 
 
 class Fault(Enum):
-    """The party at fault for a failed request, as named in metrics and log lines."""
+    """Who is to blame for a failed request, by the name in metrics and log lines."""
 
     CLIENT = "client"
     MODEL = "model"
@@ -35,42 +35,42 @@ _RESOURCE_ERRORS = frozenset(
         *(errno.EIO, errno.ENODEV, errno.ENXIO, errno.ESTALE),
     }
 )
-"""Errors of the system that no request can avoid: permission, space, descriptors, memory, a broken device."""
+"""The numbers of system errors that are not a request's fault: permissions, space, descriptors, memory, broken devices."""
 
 _LIBRARIES = frozenset({"numba", "llvmlite", "cupy", "cupy_backends"})
-"""Libraries that compile and start kernels: an error type of theirs is not about a sample."""
+"""Libraries that compile and launch kernels: errors of their own types are not a sample's fault."""
 
 _BUGS = (ImportError, AttributeError, NameError, AssertionError, SystemError, RecursionError, DeviceError)
-"""Errors of a missing library, a broken one, a lost GPU, or a mistake in Penstock: raised for any sample."""
+"""Errors that any sample would cause: a missing or broken library, a lost GPU, or a bug in Penstock."""
 
 
 def fault_of(error: BaseException) -> Fault:
-    """Return the party at fault for a request's error."""
+    """Return who is to blame for a request's error."""
     if isinstance(error, (CancelledError, LimitError, DecoderDiedError)):
         return Fault.CLIENT
     if server_cause(error) is not None:
         return Fault.SERVER
     called = next((cause for cause in causes(error) if isinstance(cause, CallFailed)), None)
     if called is not None:
-        # With a ValueError, a model's function rejects a sample.
+        # A function of the model raises ValueError to reject a sample; other errors are mistakes in the function.
         return Fault.CLIENT if isinstance(called.__cause__, ValueError) else Fault.MODEL
     return Fault.CLIENT if isinstance(error, (OperatorError, RequestError)) else Fault.SERVER
 
 
 def server_cause(error: BaseException) -> BaseException | None:
-    """Return the error, or the cause of it, for which only the server can be blamed; None if there is none."""
+    """Return the first error, among ``error`` and its causes, for which only the server can be blamed; None if there is none."""
     is_bug = _is_bug
     for cause in causes(error):
         if is_about_resources(cause) or is_bug(cause):
             return cause
         if isinstance(cause, CallFailed):
-            # From here on, only model code runs: a missing library is the server's fault, other errors are the model's.
+            # The causes of this error come from model code: a missing library is the server's fault, other errors are the model's.
             is_bug = _lacks_library
     return None
 
 
 def is_about_resources(error: BaseException) -> bool:
-    """Return whether the machine lacks something, which may be different in a moment."""
+    """Return whether an error means that the machine lacks a resource, which may soon be available again."""
     if isinstance(error, OSError):
         return error.errno in _RESOURCE_ERRORS
     return (
@@ -80,7 +80,7 @@ def is_about_resources(error: BaseException) -> bool:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and its causes, outermost first."""
+    """Yield the error, its cause, the cause of that, and so on."""
     seen: BaseException | None = error
     while seen is not None:
         yield seen

@@ -1,8 +1,8 @@
-"""Fetch files from web servers that the operator allows, for requests that contain an address instead of a file.
+"""Fetches files from web servers that the operator allows, for requests that contain an address instead of a file.
 
-Whoever sends a request chooses the address, so it must not lead into the network that the server is in: the host has to be allowed,
-every address that it resolves to has to be public, the connection goes to the address that was checked, and each redirect is checked
-like the first.
+Whoever sends a request chooses the address, so the address must not lead into the server's own network: the host must be allowed,
+each address that the host's name resolves to must be public, the connection goes to an address that was checked, and each redirect is
+checked like the first address.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _MAX_REDIRECTS = 3
 _MAX_URL_CHARACTERS = 8192
 _CHUNK_BYTES = 1 << 16
-# IPv6 prefixes that embed an IPv4 address in their last 32 bits: compatible addresses, and those of NAT64.
+# IPv6 prefixes of addresses that embed an IPv4 address in their last 32 bits: IPv4-compatible addresses and NAT64.
 _EMBEDDING = tuple(ipaddress.IPv6Network(network) for network in ("::/96", "64:ff9b::/96"))
 
 Resolve = Callable[[str, int], Collection[str]]
 
 
 class FetchError(PenstockError, ValueError):
-    """An address is refused, or its file cannot be fetched. Messages leave out queries, which may be secrets."""
+    """Raised if an address is refused, or its file cannot be fetched. Messages omit the query, which may be secret."""
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address, and each that it embeds, belongs to the public internet."""
+    """Return whether an IP address, and each address that it embeds, belongs to the public internet."""
     own = ipaddress.ip_address(address.partition("%")[0])
     return own.is_global and not own.is_multicast and all(map(is_public, _embedded(own)))
 
 
 def _embedded(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> Iterator[str]:
-    """Return the IPv4 addresses that are embedded in an IPv6 address."""
+    """Yield the IPv4 addresses that an IPv6 address embeds."""
     if isinstance(address, ipaddress.IPv6Address):
         found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
         if any(address in network for network in _EMBEDDING):
@@ -51,7 +51,7 @@ def _embedded(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> Iterato
 
 
 def allows(hosts: Collection[str], host: str) -> bool:
-    """Return whether a host (with its port, unless that is the protocol's default) is allowed.
+    """Return whether a host is allowed; ``host`` includes the port, unless it is the protocol's default.
 
     >>> allows(["images.example.com", "*.example.org:8443"], "a.example.org:8443")
     True
@@ -72,13 +72,13 @@ def _resolve(host: str, port: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Fetcher:
-    """Fetches files.
+    """Fetches files from allowed web servers.
 
     Attributes:
-        hosts: the allowed hosts, as :func:`allows` takes them.
-        max_bytes: the largest size of a file, in bytes; None: any.
-        seconds: the time limit of a fetch, from looking up the host to the last byte; None: none.
-        accepts_address: whether a connection may go to an IP address.
+        hosts: the allowed hosts; see :func:`allows`.
+        max_bytes: the largest size of a file, in bytes; None: no limit.
+        seconds: the time limit of a fetch, from the look-up of the host to the last byte; None: no limit.
+        accepts_address: returns whether a connection may go to an IP address.
         resolve: returns the addresses of a host.
         tls: the settings of encrypted connections.
     """
@@ -94,7 +94,7 @@ class Fetcher:
         """Return the file at an address.
 
         Raises:
-            FetchError: the address is refused, or no such file comes in time.
+            FetchError: the address is refused, or the file cannot be fetched in time.
         """
         end = None if self.seconds is None else time.monotonic() + self.seconds
         for _ in range(_MAX_REDIRECTS + 1):
@@ -115,7 +115,7 @@ class Fetcher:
         raise FetchError(f"{_shown(target)} redirects more than {_MAX_REDIRECTS} times")
 
     def _checked(self, url: str) -> SplitResult:
-        """Return the parts of an address; raise if it may not be requested."""
+        """Return the parts of an address; raise FetchError if the address may not be requested."""
         if len(url) > _MAX_URL_CHARACTERS or not all("!" <= letter <= "~" for letter in url):
             raise FetchError("an address must consist of at most 8192 visible ASCII characters")
         try:
@@ -133,7 +133,7 @@ class Fetcher:
         return parts
 
     def _get(self, target: SplitResult, end: float | None) -> bytes | str:
-        """Return the file, or the address that it redirects to."""
+        """Return the file, or the address to which the server redirects."""
         host, port = target.hostname or "", target.port or _PORTS[target.scheme]
         with _shut_down_at(end) as live, closing(self._connected(target, host, port, end)) as sock:
             live.append(sock)
@@ -160,8 +160,8 @@ class Fetcher:
         return self._read(target, response)
 
     def _connected(self, target: SplitResult, host: str, port: int, end: float | None) -> socket.socket:
-        """Return a connection to an address of the host, all of which are public: a name may resolve differently after
-        a check.
+        """Return a connection to the host. All addresses of the host must be public, and the connection goes to one of those that
+        were checked, as the name may resolve differently later.
         """
         addresses = self.resolve(host, port)
         if not addresses or not all(map(self.accepts_address, addresses)):
@@ -193,21 +193,21 @@ def _shown(target: SplitResult) -> str:
 
 
 def _remaining(end: float | None) -> float | None:
-    """Return the remaining seconds; always positive."""
+    """Return the number of seconds until a deadline, at least a millisecond; None if there is no deadline."""
     return None if end is None else max(end - time.monotonic(), 1e-3)
 
 
 @contextmanager
 def _shut_down_at(end: float | None) -> Iterator[list[socket.socket]]:
-    """Shut down the connection in the yielded list at a deadline: socket timeouts apply to each read only."""
+    """Shut down the connection in the yielded list at a deadline, because a socket's timeout applies to each read separately."""
     live: list[socket.socket] = []
     if end is None:
         yield live
         return
 
     def shut_down() -> None:
-        with suppress(IndexError, OSError):  # it has not begun, or has ended
-            # `SSLSocket.shutdown` would make its reader mistake encrypted bytes for the answer.
+        with suppress(IndexError, OSError):  # the connection was not opened yet, or has ended
+            # Not `SSLSocket.shutdown`, after which the reader would take encrypted bytes for the answer.
             socket.socket.shutdown(live[0], socket.SHUT_RDWR)
 
     timer = threading.Timer(_remaining(end) or 0, shut_down)

@@ -1,7 +1,7 @@
-"""Triton's command line: parses a user's flags, and translates them for Triton.
+"""Triton's command line: parses the user's flags, and translates them for Triton.
 
-Triton reloads a model only in the mode "explicit", so it is always started in this mode. The modes "none" and "poll" keep
-their meaning for users: all models are loaded at the start, and clients can't load or unload any, because Triton's
+Triton reloads a model only in the mode "explicit", so it is always started in this mode. For users, the modes "none" and
+"poll" work as documented: all models are loaded at the start, and clients cannot load or unload models, because Triton's
 interface for that requires a key that only the server's owner has.
 """
 
@@ -37,7 +37,7 @@ class Flags:
     """A user's flags for Triton, parsed.
 
     Attributes:
-        given: the flags, as ``--name=value`` or ``--name``.
+        given: the user's flags, as ``--name=value`` or ``--name``.
     """
 
     given: tuple[str, ...]
@@ -48,7 +48,7 @@ class Flags:
         """Parse the words of a command line, where ``--name value`` is equivalent to ``--name=value``.
 
         Raises:
-            ServerError: a flag asks for something that is not supported here.
+            ServerError: a flag is invalid, or not supported here.
         """
         joined: list[str] = []
         for word in words:
@@ -73,27 +73,27 @@ class Flags:
 
     @property
     def mode(self) -> str:
-        """How models come and go: ``none``, ``poll`` or ``explicit``."""
+        """When models are loaded and unloaded: ``none``, ``poll`` or ``explicit``."""
         return self._last(_MODE, "none")
 
     @property
     def poll_interval(self) -> int:
-        """Seconds between two scans of the repositories, in the mode ``poll``."""
+        """The number of seconds between two scans of the repositories in the mode ``poll``."""
         return int(self._last(_POLL_INTERVAL_FLAG, "15"))
 
     @property
     def exit_timeout(self) -> float:
-        """Seconds for requests in flight when the server stops."""
+        """How many seconds a stopping server waits for requests in flight."""
         return float(self._last(_EXIT_TIMEOUT, DEFAULT_EXIT_TIMEOUT))
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models to load at the start; :data:`ALL_MODELS` for all of the repositories."""
+        """The models to load at the start; :data:`ALL_MODELS`: all models in the repositories."""
         return tuple(self._values(_LOAD)) if self.mode == "explicit" else (ALL_MODELS,)
 
     @property
     def repositories(self) -> tuple[Path, ...]:
-        """The repositories among the flags."""
+        """The repositories that the flags name."""
         return tuple(Path(value) for name in _REPOSITORIES for value in self._values(name))
 
     @property
@@ -103,7 +103,7 @@ class Flags:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that Triton requires on the interfaces that these flags restrict."""
+        """The headers that Triton requires for interfaces that these flags restrict."""
         rules = self._values(_HTTP_RESTRICTED)
         wanted = dict(value.split(":", 1)[1].split("=", 1) for value in rules if "=" in value)
         return wanted | ({} if self._open else {_KEY_HEADER: self._key})
@@ -122,7 +122,7 @@ class Flags:
         """Return the complete command line for Triton.
 
         Args:
-            defaults: defaults, overridden by the user's flags, or added to those that accumulate.
+            defaults: default flags; the user's flags override them, or are added to them if values accumulate.
             models: the models to load at the start.
         """
         control: dict[str, str | Sequence[str]] = {_MODE: "explicit", _LOAD: models}

@@ -1,4 +1,4 @@
-"""Starts the guardian of a server, a process that cleans up if this one is killed."""
+"""Starts the guardian of a server: a process that cleans up if this process is killed."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from penstock.serving import guardian
 
 
 class Guard:
-    """The guardian, from the point of view of the process that starts it.
+    """The guardian, as seen by the process that starts it.
 
     Args:
-        shared_memory: the prefix of the names of the server's shared memory.
-        folder: the server's folder, to be removed.
+        shared_memory: the prefix of the names of the server's shared memory regions.
+        folder: the server's folder, which the guardian removes.
     """
 
     def __init__(self, shared_memory: str, folder: Path) -> None:
         self._process = subprocess.Popen(
-            # Plain Python without packages, so that it is small and ready at once.
+            # Without site packages, so that the process is small and ready at once.
             [sys.executable, "-I", "-S", guardian.__file__, str(os.getpid()), shared_memory, str(folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -30,11 +30,11 @@ class Guard:
         )
 
     def watch(self, group: int) -> None:
-        """Make the guardian end this process group from now on, and no earlier one."""
+        """From now on, let the guardian end this process group, instead of an earlier one."""
         self._send(str(group).encode())
 
     def dismiss(self) -> None:
-        """End the guardian: there is nothing to clean up any more."""
+        """End the guardian, as there is nothing left to clean up."""
         self._send(guardian.DONE)
         self._process.communicate()
 

@@ -1,8 +1,8 @@
-"""Runs beside a server in a separate process: cleans up after the server's owner if that is killed.
+"""Runs in a separate process beside a server, and cleans up if the server's owner is killed.
 
-It is started with the owner's process, the prefix of the server's shared memory and the server's folder. The owner
-writes the server's process group to its standard input, one line per start, and ``done`` when there is nothing to clean
-up any more. It imports only the standard library, and finishes within milliseconds of the owner's end.
+Its arguments are the owner's process id, the prefix of the server's shared memory regions, and the server's folder. To its standard
+input, the owner writes the server's process group, in one line for each start, and ``done`` when there is nothing left to clean
+up. The guardian imports only the standard library, and finishes within milliseconds of the owner's end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DONE = b"done"
 
 
 def main() -> None:
-    """Wait for the owner's message or its end."""
+    """Wait until the owner is done or has ended; clean up if it was killed."""
     owner, prefix, folder = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -33,10 +33,10 @@ def main() -> None:
 
 
 def _listen(owner: int) -> bytes:
-    """Return everything the owner wrote before it ended, or closed its end."""
+    """Return everything that the owner wrote before it ended or closed the pipe."""
     os.set_blocking(0, False)
     watched = [0]
-    # A forked child of the owner keeps the pipe open, too, so the owner itself is watched if the kernel supports that.
+    # A forked child of the owner also keeps the pipe open, so the owner's process is watched, too, if the kernel supports that.
     with contextlib.suppress(OSError):
         watched.append(os.pidfd_open(owner))
     if os.getppid() != owner:
@@ -54,13 +54,13 @@ def _listen(owner: int) -> bytes:
 
 
 def end_group(group: int) -> None:
-    """End the rest of a process group."""
+    """End all remaining processes of a process group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
 
 
 def remove_shared_memory(prefix: str) -> None:
-    """Remove the regions whose names begin with ``prefix``."""
+    """Remove the shared memory regions whose names begin with ``prefix``."""
     for region in Path("/dev/shm").glob(f"{prefix}*"):
         region.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""The backend `penstock` inside Triton's process: called by the shim of `backend/native` in the Python that it hosts.
+"""The backend `penstock` inside Triton's process: called by the shim of `backend/native`, which hosts this Python.
 
 All models of the server share this interpreter, so none may affect the others: anything a model raises, even
 SystemExit, is returned to the shim as that model's error.
@@ -46,7 +46,7 @@ R = TypeVar("R")
 
 logger = logging.getLogger(__name__)
 
-# Triton's data types, in the order of its documentation.
+# The names of Triton's data types, in the order of their numbers.
 _TYPES = [
     "INVALID",
     "BOOL",
@@ -72,40 +72,42 @@ _NUMPY_TYPES = {
     if dtype is not BFLOAT16
 }
 _TYPE_NUMBERS = {dtype: number for number, dtype in _NUMPY_TYPES.items()}
-# Triton's numbers for the types of parameters. A bool comes first, as it is an int in Python, too.
+# Triton's numbers for the types of parameters. bool comes first: in Python, a bool is also an int.
 _PARAMETER_TYPES: dict[type, int] = {bool: 2, int: 1, float: 3, str: 0}
 _STOPPING = "the server is stopping and accepts no new requests"
 _EXPIRED = "the server is stopping, and the request was not answered before its exit timeout"
-# How long a thread may run Python while another waits: CPython's default of 5 ms is as long as a whole answer, or
+# How many seconds a thread may hold the GIL while another waits for it. CPython's default of 5 ms is as long as a whole answer, or
 # longer.
 _GIL_SWITCH_SECONDS = 0.0005
-# Seconds between a refusal and the garbage collection.
+# How many seconds after a refusal to collect garbage.
 _COLLECTION_DELAY_SECONDS = 0.1
-# The fraction of time that collections may take, however many requests are refused.
+# The largest fraction of time that garbage collections may take, however many requests are refused.
 _MAX_COLLECTION_SHARE = 0.05
 
 
 class Memory(Protocol):
-    """A part of an input's memory, valid as long as this object lives; readable as a buffer if in host memory."""
+    """A part of an input's memory, valid as long as this object exists; in host memory, readable as a buffer."""
 
     def place(self) -> tuple[int, int, int]:
-        """Return the address and size of the memory, and the number of its GPU, or -1."""
+        """Return the address and size of the memory, and the number of its GPU, or -1 for host memory."""
 
     def __buffer__(self, flags: int, /) -> memoryview:
-        """Return its contents."""
+        """Return the contents of host memory."""
 
 
 Parameter = tuple[str, int, str, int, float]
-"""Name, Triton's number of the type, and the value as str, int and float."""
+"""A parameter: its name, Triton's number of its type, and its value as str, int and float; the type tells which of these is valid."""
 Output = tuple[str, int, tuple[int, ...], Any] | tuple[str, int, tuple[int, ...], Any, int, int, int]
-"""Name, type, shape and memory of an output; on a GPU also address, size and GPU, and the memory object only keeps the data alive."""
+"""An output: its name, type, shape and memory. On a GPU, address, size and GPU number follow, and the object only keeps
+the memory alive.
+"""
 
 
 class TritonRequest(Protocol):
     """A request from the shim."""
 
     def id(self) -> str:
-        """Return the client's name for it, or empty."""
+        """Return the client's name for the request; an empty string if it has none."""
 
     def parameters(self) -> dict[str, Any]:
         """Return the client's parameters."""
@@ -114,13 +116,13 @@ class TritonRequest(Protocol):
         """Return the names of the requested outputs."""
 
     def is_cancelled(self) -> bool:
-        """Return whether it was cancelled."""
+        """Return whether the request was cancelled."""
 
     def input(self, name: str) -> tuple[int, tuple[int, ...], list[Memory]] | None:
-        """Return an input's type, shape and memory; None if it is omitted."""
+        """Return an input's type, shape and memory; None if the request omits the input."""
 
     def reserve(self, name: str, data_type: int, shape: tuple[int, ...], size: int) -> Memory | None:
-        """Return the answer's memory for an output, to be written; None if it isn't in host memory.
+        """Return the answer's memory for an output, which the model may write to; None if it is not in host memory.
 
         Raises:
             RuntimeError: no memory can be allocated, for example because the client's shared memory is too small.
@@ -130,20 +132,20 @@ class TritonRequest(Protocol):
         """Return the address of Triton's trace of the request; 0: it is not traced."""
 
     def answer(self, outputs: list[Output], parameters: list[Parameter]) -> None:
-        """Set the answer; outputs in reserved memory are not copied."""
+        """Set the outputs and parameters of the answer; outputs in reserved memory are not copied."""
 
     def refuse(self, code: int, message: str) -> None:
-        """Set an error instead."""
+        """Set an error as the answer."""
 
     def flush(self) -> None:
-        """Send the answers set so far; more may follow."""
+        """Send the answer that was set; more answers may follow."""
 
 
 class _Collector:
     """Runs the garbage collector after requests were refused.
 
-    An error refers to the stack frames it passed through, these to the failed batch, and that to the error: a cycle
-    that holds the memory of requests. Triton doesn't unload a model until it has that memory back.
+    An error refers to the stack frames that it passed through, these refer to the failed batch, and the batch to the error: a cycle,
+    which keeps the memory of requests in use. Triton does not unload a model until that memory is released.
     """
 
     def __init__(self) -> None:
@@ -159,7 +161,7 @@ class _Collector:
             self._wanted.wait()
             time.sleep(_COLLECTION_DELAY_SECONDS)
             self._wanted.clear()
-            # CPU time of this thread: waiting for a busy processor must not delay the next collection.
+            # The CPU time of this thread: time in which it waits for a busy processor must not delay the next collection.
             began = time.thread_time()
             gc.collect()
             time.sleep((time.thread_time() - began) / _MAX_COLLECTION_SHARE)
@@ -177,8 +179,8 @@ def start(backend: str, config: str) -> None:
     """Prepare the interpreter for models.
 
     Args:
-        backend: its name in configurations.
-        config: the server's settings for it, as JSON.
+        backend: the backend's name in configurations.
+        config: the server's settings for the backend, as JSON.
     """
     global _collector
     _collector = _Collector()
@@ -195,13 +197,13 @@ def start(backend: str, config: str) -> None:
 
 @guarded
 def reach_server(address: int) -> None:
-    """Let pipelines call other models of the server, Triton's object at this address."""
+    """Let pipelines call other models of the server; ``address`` is that of Triton's server object."""
     serve_models(functools.partial(TritonNetwork, address))
 
 
 @guarded
 def complete(config: str, model_folder: str, version: int) -> str:
-    """Return a model's configuration, completed; both are JSON."""
+    """Complete a model's configuration; both it and the result are JSON."""
     return json.dumps(completed(_hosted_here(config), Path(model_folder) / str(version)))
 
 
@@ -215,7 +217,7 @@ def load(config: str, model_folder: str, version: int, name: str, device_id: int
 
 
 def _hosted_here(text: str) -> dict[str, object]:
-    """Return a model's configuration; raise ConfigurationError if it asks for a separate process."""
+    """Parse a model's configuration; raise ConfigurationError if it requests a separate process."""
     config: dict[str, Any] = json.loads(text)
     if settings_of(config).isolation == OWN_PROCESS:
         raise ConfigurationError(
@@ -227,20 +229,20 @@ def _hosted_here(text: str) -> dict[str, object]:
 
 
 def drain(request: str) -> str:
-    """Answer the requests of our models that are in flight, and refuse others from now on.
+    """From now on, refuse new requests to our models, and wait until those in flight are answered.
 
     Args:
         request: the supervisor's request, as JSON.
 
     Returns:
-        ``drained``, or ``expired`` if some were not answered in time; those are refused.
+        ``drained``, or ``expired`` if some requests were not answered in time; these are refused.
     """
     limits = json.loads(request)
     return "drained" if _admission.drain(limits["queued"], limits["seconds"]) else "expired"
 
 
 def stop() -> str:
-    """Close all models before the process ends; return a report of failures."""
+    """Close all models before the process ends; return a line for the log."""
     for instance in list(_instances):
         with contextlib.suppress(Exception):
             instance.close()
@@ -249,14 +251,14 @@ def stop() -> str:
 
 
 def tidy() -> None:
-    """Return memory to the system after an instance was closed."""
+    """Return unused memory to the system, after an instance was closed."""
     gc.collect()
     with contextlib.suppress(AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def end() -> None:
-    """Run Python's exit functions without exiting: foreign threads may still be running."""
+    """Run Python's exit functions without finalizing Python: threads of Triton may still be running."""
     atexit._run_exitfuncs()  # private: atexit has no public way to run its functions early
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
@@ -266,7 +268,7 @@ class Pending:
     """An execution in flight, for the shim.
 
     Args:
-        complete: sets the requests' answers.
+        complete: a function that sets the answers of the requests.
         execution: the admitted execution, which ends when the answers are set.
     """
 
@@ -275,13 +277,13 @@ class Pending:
 
     @guarded
     def finish(self) -> None:
-        """Set the requests' answers."""
+        """Complete the execution, and set the answers of the requests."""
         with self._execution:
             self._complete()
 
 
 class HostedInstance:
-    """An instance of a model, for the shim."""
+    """An instance of a model, with the interface that the shim calls."""
 
     def __init__(self, config: Mapping[str, object], folder: Path, name: str, device_id: int | None) -> None:
         self._instance = ModelInstance(config, folder, name, device_id, triton_api.series)
@@ -294,14 +296,14 @@ class HostedInstance:
 
     @guarded
     def execute(self, requests: Sequence[TritonRequest], more_follow: bool) -> Pending | None:
-        """Answer requests: sets each one's answer, which the shim then sends.
+        """Answer requests: set the answer of each, which the shim then sends.
 
         Args:
             requests: the requests.
             more_follow: whether requests are probably waiting for this execution to end.
 
         Returns:
-            The rest of the execution, which a thread of the shim completes while this one begins the next; None if nothing is left.
+            The rest of the execution, which another thread of the shim completes while this thread begins the next one; None: all is done.
         """
         execution, pending = _admission.execution(self._name, len(requests)), None
         try:
@@ -332,12 +334,12 @@ class HostedInstance:
 
 
 class _Request:
-    """A request from the shim, in the form that models take.
+    """A request from the shim, with the interface that models need.
 
     Args:
-        request: the shim's.
-        device_id: the model's GPU, if inputs are wanted there; None: inputs are wanted on the host.
-        string_controls: names of controls of the type BYTES. Triton allocates a fixed size for them, and leaves old data after the string.
+        request: the shim's request.
+        device_id: the number of the model's GPU, if it needs inputs there; None: it needs inputs on the host.
+        string_controls: the names of controls of type BYTES. Triton allocates a fixed size for them, and leaves old data after the string.
     """
 
     __slots__ = ("_device_id", "_problem", "_request", "_string_controls")
@@ -346,7 +348,7 @@ class _Request:
         self._string_controls = string_controls
         self._request = request
         self._device_id = device_id
-        # Refuse output memory with this reason. On a second request, Triton would allocate it elsewhere.
+        # Why output memory was refused. The answer is then refused, too: a second request for memory would get it from elsewhere.
         self._problem = ""
 
     @property
@@ -373,7 +375,7 @@ class _Request:
             try:
                 return np.frombuffer(memoryview(memory[0]), dtype).reshape(shape)
             except (BufferError, ValueError):
-                pass  # it is on a GPU, or empty
+                pass  # the memory is on a GPU, or empty
         if self._device_id is not None and memory and all(piece.place()[2] >= 0 for piece in memory):
             elements = _joined_on_gpu(memory, self._device_id)
         else:
@@ -414,7 +416,7 @@ class _Request:
         for answer in answers:
             self.answer(answer)
             self._request.flush()
-        self._request.flush()  # also marks the end, if there is no answer
+        self._request.flush()  # without a new answer: marks the end
 
 
 def _contiguous(memory: Sequence[Memory]) -> np.ndarray:
@@ -444,7 +446,7 @@ def _joined_on_gpu(memory: Sequence[Memory], device_id: int) -> Any:
     with cupy.cuda.Device(device_id):
         pieces = [_on_gpu(piece, device_id) for piece in memory]
         joined = pieces[0] if len(pieces) == 1 else cupy.concatenate(pieces)
-        # Pipelines have their own streams, which don't wait for this one.
+        # Waits, because pipelines have separate streams, which do not wait for the current one.
         cupy.cuda.get_current_stream().synchronize()
         return joined
 
@@ -463,11 +465,11 @@ def _on_gpu(piece: Memory, device_id: int) -> object:
 
 
 def _byte_strings(name: str, shape: Sequence[int], data: np.ndarray, has_rest: bool = False) -> ByteStrings:
-    """Return each byte string as a view of the tensor's memory; ``has_rest``: the memory may continue after the last string."""
+    """Return views of the byte strings in a tensor's memory; ``has_rest``: whether other data may follow the last string."""
     strings, end, size, raw = ByteStrings(), 0, data.size, data.data
     strings.shape, count = tuple(shape), math.prod(shape)
     while end < size and not (has_rest and len(strings) == count):
-        # Each string is preceded by its length, in four bytes.
+        # Before each string, four bytes contain its length.
         begin = end + 4
         end = begin + int.from_bytes(raw[end:begin], "little")
         if max(begin, end) > size:
@@ -499,7 +501,7 @@ def _parameter(name: str, value: ParameterValue) -> Parameter:
 
 
 def _type_number(dtype: np.dtype, is_bfloat16: bool) -> int:
-    """Return Triton's number of an output's type."""
+    """Return Triton's number for the type of an output."""
     return _BFLOAT16_TYPE_NUMBER if is_bfloat16 else _TYPE_NUMBERS[dtype]
 
 
@@ -508,7 +510,7 @@ def _gpu_output(name: str, number: int, array: Any) -> Output:
         cupy = require_cupy("outputs on the GPU")
         with array.device:
             array = cupy.ascontiguousarray(array)
-            # Answers are copied on other streams.
+            # Waits, because answers are copied on other streams.
             cupy.cuda.get_current_stream().synchronize()
     return name, number, array.shape, array, array.data.ptr, array.nbytes, array.device.id
 
@@ -517,7 +519,7 @@ def _gpu_output(name: str, number: int, array: Any) -> Output:
 
 
 def _take_settings(backend: str, flags: Mapping[str, str]) -> None:
-    """Merge the settings of Triton's command line into the environment's, which `penstock serve` sets."""
+    """Merge the settings from Triton's command line into those in the environment variables, which `penstock serve` sets."""
     known = {item.name for item in declared()}
     sections = json.loads(os.environ.get(SERVER_SETTINGS) or "{}")
     settings = {name: text for name, text in flags.items() if name in known}

@@ -1,4 +1,4 @@
-"""The Triton installed on this machine, and the backend directory to start it with."""
+"""Finds the Triton on this machine, and prepares the backend directory with which it is started."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ import penstock_stub_exchange
 penstock_stub_exchange.mend()
 """
 
-_PYTHON = "python.txt"  # the name that the shim looks for
+_PYTHON = "python.txt"  # the file name that the shim looks for
 
 
 class InstallationError(PenstockError):
-    """Triton, or a part of it, is missing or cannot be set up; the message has the remedy."""
+    """Raised if Triton or a part of it is missing or cannot be set up; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class Installation:
-    """A Triton server.
+    """An installation of Triton.
 
     Attributes:
         binary: the program ``tritonserver``.
-        backends: its directory of backends.
+        backends: the directory with Triton's backends.
         stub: the program that runs Python models, for the serving environment's version of Python.
-        from_wheel: whether it is from the ``nvidia-pytriton`` wheel, which has only the Python backend.
+        from_wheel: whether Triton comes from the ``nvidia-pytriton`` wheel, which only has the Python backend.
     """
 
     binary: Path
@@ -55,12 +55,12 @@ class Installation:
 
     @property
     def caches(self) -> Path | None:
-        """Its directory of response caches, if it has one."""
+        """The directory with implementations of response caches, if there is one."""
         folder = self.binary.parents[1] / "caches"
         return folder if folder.is_dir() else None
 
     def with_stub_for(self, environment: Environment) -> Installation:
-        """Return the same server with the stub for this environment.
+        """Return the same installation with the stub for this environment.
 
         Raises:
             InstallationError: the installation has no usable stub.
@@ -73,9 +73,9 @@ class Hosted:
     """The parts that Triton needs to host Python itself.
 
     Attributes:
-        shim: the library that hosts it.
+        shim: our library that Triton loads, and that hosts Python.
         library: the shared library of Python: a path, or a name for the system's loader.
-        python: the interpreter whose environment to use.
+        python: the interpreter whose environment models use.
     """
 
     shim: Path
@@ -84,14 +84,14 @@ class Hosted:
 
 
 def find_installation(environment: Environment | None, native: bool = False) -> Installation:
-    """Return Triton on ``PATH`` or in ``/opt/tritonserver``; otherwise the one in the serving environment's wheel.
+    """Return the Triton on ``PATH`` or in ``/opt/tritonserver``, or else the one in the serving environment's wheel.
 
     Args:
         environment: the serving environment; None if there is none.
         native: whether Triton hosts Python itself, without the stub.
 
     Raises:
-        InstallationError: no installation was found, or it cannot run Python backends.
+        InstallationError: no Triton was found, or it cannot run Python backends.
     """
     on_path = shutil.which("tritonserver")
     for binary in (Path(on_path).resolve() if on_path else None, _STANDARD / "bin" / "tritonserver"):
@@ -110,7 +110,7 @@ def find_installation(environment: Environment | None, native: bool = False) -> 
 
 
 def _stub_in(triton: Path, environment: Environment) -> Path:
-    """Return the wheel's stub for an environment's version of Python."""
+    """Return the wheel's stub for the Python version of an environment."""
     version = f"{environment.version[0]}.{environment.version[1]}"
     return triton.parents[1] / "python_backend_stubs" / version / _STUB
 
@@ -145,19 +145,19 @@ def check_stub(installation: Installation, environment: dict[str, str]) -> None:
 def lay_out(
     installation: Installation, folder: Path, names: Sequence[str] = (BACKEND,), hosted: Hosted | None = None
 ) -> Path:
-    """Return the backend directory to start Triton with: its Python backend and ours.
+    """Prepare the backend directory with which to start Triton, with its Python backend and ours; return its path.
 
-    A Triton from a wheel gets a separate directory in ``folder``. An installed Triton has other backends, so ours is
-    added to its directory; it would reject a symbolic link there.
+    For a Triton from a wheel, this is a new directory in ``folder``. An installed Triton has further backends, so our backend is
+    copied into Triton's directory; Triton would reject a symbolic link there.
 
     Args:
         installation: the installation of Triton.
-        folder: the folder for files of this server only.
+        folder: a folder for files that only this server uses.
         names: the names of our backend in models' configurations.
-        hosted: the Python for Triton to host; None: models run in the stub.
+        hosted: what Triton needs to host Python; None: models run in the stub.
 
     Raises:
-        InstallationError: the directory can't be written, or has another backend with such a name.
+        InstallationError: the directory cannot be written, or contains another backend with one of the names.
     """
     target = folder / "backends" if installation.from_wheel else installation.backends
     try:
@@ -176,15 +176,15 @@ def lay_out(
 
 
 def install_backend(environment: Environment) -> Path | None:
-    """Install our backend into this machine's Triton; return its backend directory, or None if there is no Triton.
+    """Install our backend into this machine's Triton; return Triton's backend directory, or None if there is no Triton.
 
-    Needed for a ``tritonserver`` that `penstock serve` does not start, and before users who cannot write there serve.
+    Needed for servers that `penstock serve` does not start, and for users who cannot write to Triton's directory.
 
     Args:
-        environment: the environment for Triton to host.
+        environment: the environment whose Python Triton hosts.
 
     Raises:
-        InstallationError: the directory cannot be written, or has another backend of our name.
+        InstallationError: the directory cannot be written, or contains another backend with our name.
         CompilerError: the library that hosts Python cannot be built.
     """
     installation = find_installation(environment, native=True)
@@ -196,9 +196,9 @@ def install_backend(environment: Environment) -> Path | None:
 
 def _lay_out_python(installation: Installation, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    # Triton rejects a link out of the directory for the library that it loads ...
+    # Copied, because Triton does not load a library through a link that leads out of the directory ...
     shutil.copyfile(installation.backends / "python" / _LIBRARY, folder / _LIBRARY)
-    # ... while the stub finds its libraries relative to its real location.
+    # ... and linked, because the stub finds its libraries relative to its real location.
     link = folder / installation.stub.name
     link.unlink(missing_ok=True)
     os.symlink(installation.stub, link)
@@ -210,13 +210,13 @@ def _lay_out_python(installation: Installation, folder: Path) -> None:
 def _lay_out_ours(folder: Path, hosted: Hosted | None) -> None:
     library, python = folder / f"libtriton_{folder.name}.so", folder / _PYTHON
     if library.exists() and not python.exists():
-        # Triton would load this library, as the user who put it there expects.
+        # Triton prefers this library to our backend, and the user who put it there probably expects that.
         raise InstallationError(
             f"'{folder}' is another backend of that name: move it out of '{folder.parent}' for Penstock to take its place"
         )
     folder.mkdir(parents=True, exist_ok=True)
     if hosted is None:
-        # Triton prefers a library to any other kind of backend.
+        # Remove the library that hosts Python: Triton would prefer it to the stub.
         library.unlink(missing_ok=True)
         python.unlink(missing_ok=True)
         entry = Path(__file__).parents[1] / "model.py"
@@ -227,9 +227,9 @@ def _lay_out_ours(folder: Path, hosted: Hosted | None) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file unless it is up to date: the folder may be read-only."""
+    """Write a file, unless it is up to date, because the folder may be read-only."""
     if not path.is_file() or path.read_bytes() != content:
-        # Replaced atomically: a running server may have the old one mapped.
+        # Replaced atomically, because a running server may have mapped the old file.
         beside = path.with_name(f"{path.name}.{os.getpid()}")
         beside.write_bytes(content)
         beside.replace(path)

@@ -1,1 +1,1 @@
-"""The front: a proxy between the network and a Triton that listens on this machine only."""
+"""The front: a proxy between the network and Triton, which listens on this machine only."""

@@ -1,4 +1,4 @@
-"""The front as an object: its processes started, watched and stopped."""
+"""Starts, watches and stops the processes of the front."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _TIED = Path(__file__).with_name("tied.py")
 
 _START_SECONDS = 15.0
 _STOP_SECONDS = 15.0
-"""The seconds for requests in flight; Triton may crash if all calls of a relay are cancelled at once."""
+"""How many seconds to wait for requests in flight: Triton may crash if all calls of a relay are cancelled at once."""
 _TICK_SECONDS = 0.25
 _MAX_PAUSE_SECONDS = 60.0
 _STABLE_SECONDS = 60.0
-"""Seconds of service after which earlier deaths of a process are forgotten."""
+"""If a process has run for so many seconds, its earlier deaths no longer count."""
 
 
 @dataclass
 class _Process:
-    """A process of the front, and how often it died in a row."""
+    """A process of the front, and how often in a row it has died."""
 
     name: str
     command: list[str]
@@ -46,15 +46,15 @@ class _Process:
 
 
 class Front:
-    """A proxy that answers the network, and passes checked requests on to Triton.
+    """A proxy that accepts requests from the network, checks them, and passes them on to Triton.
 
     HAProxy terminates TLS, checks keys, and limits and filters requests; relays pass on gRPC calls without their
-    cancellations. If one of these processes dies, it is started again. All of them end with this process, however it ends.
+    cancellations. If one of these processes dies, it is restarted. All of them end with this process, however this process ends.
 
     Args:
         options: the addresses to listen on, and who may send requests.
-        ports: the ports to listen on, by protocol (``HTTP``, ``gRPC``, ``metrics``); None: any that is free.
-        report: called with what has died and what is done about it.
+        ports: the ports to listen on, by protocol (``HTTP``, ``gRPC``, ``metrics``); None: any free port.
+        report: called with a line of text if a process has died, which says what is done about it.
     """
 
     def __init__(self, options: FrontOptions, ports: Mapping[str, int | None], report: Callable[[str], object]) -> None:
@@ -71,7 +71,7 @@ class Front:
 
     @property
     def running(self) -> bool:
-        """Whether all of its processes are alive."""
+        """Whether all processes of the front are alive."""
         return bool(self._processes) and all(
             process.popen is not None and process.popen.poll() is None for process in self._processes
         )
@@ -82,10 +82,10 @@ class Front:
         return f"[{host}]:{self.ports[use]}" if ":" in host else f"{host}:{self.ports[use]}"
 
     def start(self, triton: Mapping[str, str], folder: Path) -> None:
-        """Start it, and wait until it listens.
+        """Start the front, and wait until it listens.
 
         Args:
-            triton: ``host:port`` of Triton, by use.
+            triton: ``host:port`` of Triton, by protocol.
             folder: the folder to create for its configuration, sockets and digests of keys.
 
         Raises:
@@ -117,7 +117,7 @@ class Front:
         ]
         self._stopping.clear()
         self._started.clear()
-        # The kernel ends these processes with the thread that starts them, so always use this thread.
+        # The kernel ends these processes when the thread that started them ends, so one thread starts all of them, and remains.
         self._thread = threading.Thread(target=self._run, name="penstock-front", daemon=True)
         self._thread.start()
         self._started.wait()
@@ -127,7 +127,7 @@ class Front:
             raise failure
 
     def stop(self) -> None:
-        """Stop accepting, and end it when requests in flight are answered, or after some seconds."""
+        """Stop accepting requests, and end the front when those in flight are answered, or after some seconds."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join()
@@ -148,7 +148,7 @@ class Front:
         while not self._stopping.wait(_TICK_SECONDS):
             for process in self._processes:
                 self._look_after(process)
-        # The proxy first: from then on, nothing new reaches the relays.
+        # The proxy ends first; from then on, no new requests reach the relays.
         for process in reversed(self._processes):
             _end(process)
 
@@ -162,12 +162,12 @@ class Front:
             process.popen = None
             process.deaths = process.deaths + 1 if now - process.started < _STABLE_SECONDS else 1
             self._report_line(f"the {process.name} {describe_end(code)}; it is started again")
-        # Restart immediately the first time, then after pauses that double.
+        # After the first death, restart immediately; after further ones in a row, after a pause that doubles each time.
         pause = min(0.5 * 2.0 ** min(process.deaths - 1, 10), _MAX_PAUSE_SECONDS) if process.deaths > 1 else 0.0
         if now - process.started >= pause:
             try:
                 self._launch(process)
-            except OSError as error:  # a lack of memory or descriptors; retried later
+            except OSError as error:  # no memory or descriptors: retry later
                 process.started, process.deaths = now, process.deaths + 1
                 self._report_line(f"the {process.name} could not be started: {error}")
 
@@ -176,12 +176,12 @@ class Front:
         process.popen = subprocess.Popen(
             [sys.executable, "-I", "-S", str(_TIED), str(os.getpid()), *process.command],
             stdin=subprocess.DEVNULL,
-            # Ctrl-C in the terminal must reach only us, so that requests in flight are answered.
+            # A new session: Ctrl-C in the terminal must only reach this process, so that requests in flight are answered.
             start_new_session=True,
         )
 
     def _report_line(self, line: str) -> None:
-        """Report if possible; a failure to do so, say without a terminal, must not end the front."""
+        """Report a line if possible. A failure to report, for example without a terminal, must not end the front."""
         with contextlib.suppress(Exception):
             self._report(line)
 
@@ -240,7 +240,7 @@ def find_haproxy() -> str:
 
 
 def _check(binary: str, configuration: Path) -> None:
-    """Raise ServerError if the proxy does not accept its configuration, say because of a certificate."""
+    """Raise ServerError if the proxy rejects its configuration, for example because of a certificate."""
     checked = subprocess.run([binary, "-c", "-f", str(configuration)], capture_output=True, text=True, check=False)
     if checked.returncode:
         reasons: Sequence[str] = [line for line in checked.stderr.splitlines() if "[ALERT]" in line]
@@ -248,11 +248,11 @@ def _check(binary: str, configuration: Path) -> None:
 
 
 def _end(process: _Process) -> None:
-    """End a process once it has answered its requests in flight."""
+    """End a process, after it has answered its requests in flight."""
     popen = process.popen
     if popen is None or popen.poll() is not None:
         return
-    # HAProxy stops softly on SIGUSR1, at once on SIGTERM.
+    # HAProxy answers the requests in flight if it gets SIGUSR1; SIGTERM ends it immediately.
     popen.send_signal(signal.SIGUSR1 if process.name == "proxy" else signal.SIGTERM)
     try:
         popen.wait(_STOP_SECONDS)

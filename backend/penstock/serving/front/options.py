@@ -13,43 +13,43 @@ from pathlib import Path
 from penstock.serving.control import ServerError
 
 MIN_KEY_CHARACTERS = 16
-"""The smallest number of characters of a key: shorter ones can be guessed."""
+"""The smallest number of characters in a key; shorter keys could be guessed."""
 
 MAX_JSON_BYTES = 64 << 10
-"""The largest JSON part of a request, in bytes, and so of a request without the binary tensor extension."""
+"""The largest size in bytes of a request's JSON part, and so of a request that does not use the binary tensor extension."""
 
 MAX_JSON_DEPTH = 32
-"""The largest number of arrays and objects around a value. Triton 2.51 overflows its stack at some 100,000."""
+"""The largest number of nested arrays and objects. With about 100,000, Triton 2.51 overflows its stack."""
 
 MAX_HEADER_BYTES = 16 << 10
 
 MAX_CONNECTIONS = 4096
-"""The largest number of client connections, over all ports; smaller if this process may open fewer files."""
+"""The largest number of client connections, over all ports; smaller if the limit of open files is lower."""
 
 MAX_UPSTREAM_CONNECTIONS = 256
-"""The largest number of connections to Triton's HTTP port; more requests wait in the front, so that Triton's
+"""The largest number of connections to Triton's HTTP port; further requests wait in the front, so that Triton's
 descriptors are never used up.
 """
 
 _DESCRIPTORS_PER_CONNECTION = 2
 _SPARE_DESCRIPTORS = 200
-"""The descriptors reserved for listeners, threads, Triton's connections and files."""
+"""The number of descriptors reserved for listeners, threads, connections to Triton, and files."""
 
 _TRITON_ADDRESSES = ("--http-address", "--grpc-address", "--metrics-address")
 
 
 @dataclass(frozen=True)
 class FrontOptions:
-    """The addresses that the front listens on, and the clients that it allows.
+    """The address on which the front listens, the clients that it allows, and limits of requests.
 
     Attributes:
-        listen: the address.
+        listen: the address to listen on.
         tls_cert, tls_key: PEM files of the server's certificate chain and its private key; without them, connections are not encrypted.
-        client_ca: a PEM file of the authorities whose certificates clients must show (mutual TLS).
+        client_ca: a PEM file with the authorities that must have signed the clients' certificates (mutual TLS).
         api_keys: a file with the keys of clients, one per line.
-        admin_keys: a file with the keys that also give access to what is closed to clients: loading and unloading
-            models, shared memory, and settings of logs and traces.
-        anonymous: let anyone ask, without a key or certificate.
+        admin_keys: a file with keys that also give access to interfaces that are closed to other clients: loading and unloading
+            models, shared memory, and the settings of logs and traces.
+        anonymous: whether to allow all clients, without a key or certificate.
         max_request_bytes: the largest size of a request's body, or of a gRPC message, in bytes.
         request_seconds: the longest time that an answer may take, in seconds.
     """
@@ -82,21 +82,21 @@ class FrontOptions:
 
     @property
     def max_connections(self) -> int:
-        """The largest number of concurrent clients, within this process's limit of open files."""
+        """The largest number of client connections, within this process's limit of open files."""
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         return max(16, min(MAX_CONNECTIONS, (hard - _SPARE_DESCRIPTORS) // _DESCRIPTORS_PER_CONNECTION))
 
     @property
     def max_connections_per_client(self) -> int:
-        """The largest number of connections of one address, so that one client cannot take them all."""
+        """The largest number of connections from one address, so that one client cannot use up all connections."""
         return self.max_connections // 4
 
 
 def read_keys(path: Path) -> list[str]:
-    """Return the keys of a file: one per line, without empty lines and those that begin with ``#``.
+    """Return the keys in a file: its lines, except empty ones and those that begin with ``#``.
 
     Raises:
-        ServerError: the file cannot be read, has no key, or one that is too short or not plain text.
+        ServerError: the file cannot be read, has no keys, or has a key that is too short or not plain text.
     """
     try:
         lines = path.read_text("ascii").splitlines()
@@ -114,14 +114,14 @@ def read_keys(path: Path) -> list[str]:
 
 
 def refuse_exposure(host: str, flags: Sequence[str]) -> None:
-    """Refuse a Triton that the network reaches without a front.
+    """Raise an error if the network would reach Triton without a front.
 
     Args:
-        host: the address that Triton is to listen on.
+        host: the address on which Triton would listen.
         flags: Triton's flags, which may set other addresses.
 
     Raises:
-        ServerError: one of these is not an address of this machine alone.
+        ServerError: an address is reachable from outside this machine.
     """
     words = [word for flag in flags for word in flag.split("=", 1)]
     named = [(name, value) for name, value in itertools.pairwise(words) if name in _TRITON_ADDRESSES]
@@ -134,7 +134,7 @@ def refuse_exposure(host: str, flags: Sequence[str]) -> None:
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether only this machine reaches an address."""
+    """Return whether an address is only reachable from this machine."""
     try:
         return ipaddress.ip_address(address.strip("[]")).is_loopback
     except ValueError:
@@ -142,5 +142,5 @@ def is_loopback(address: str) -> bool:
 
 
 def proxy_threads() -> int:
-    """Return the number of the proxy's threads and of relays for gRPC: few, as processors are for models."""
+    """Return the number of threads of the proxy and the number of relays: few, to leave processors to the models."""
     return max(1, min(4, len(os.sched_getaffinity(0)) // 4))

@@ -1,8 +1,8 @@
 """Passes gRPC calls on to Triton without their deadlines and cancellations.
 
 Triton's gRPC front can crash when a call is cancelled at the wrong moment, by its client or by its deadline (seen with 2.51).
-Here, a call that its client no longer waits for ends for the client alone: Triton answers it, and the answer is dropped.
-Messages pass as bytes, undecoded.
+Here, if a client no longer waits for its call, only the client's side of the call ends: Triton still answers, and the answer is dropped.
+Messages are passed on as bytes, without decoding.
 
     python relay.py unix:/path/of/socket 127.0.0.1:8001 MAX_MESSAGE_BYTES
 """
@@ -20,24 +20,24 @@ import grpc
 import grpc.aio
 
 MAX_CALLS = 256
-"""The largest number of calls in flight to Triton, including those of disconnected clients; others wait here, and end when their
+"""The largest number of calls in flight to Triton, including those of disconnected clients. Further calls wait, and end if their
 clients disconnect.
 """
 
 MAX_STREAMS = 256
-"""The largest number of streams open to Triton, including those of disconnected clients."""
+"""The largest number of open streams to Triton, including those of disconnected clients."""
 
 MAX_DROPPED_ANSWERS = 10_000
-"""The number of answers of a stream that Triton may still send after its client has disconnected; then the stream is
-cancelled after all.
+"""How many answers of a stream Triton may still send after the client has disconnected; then the stream is cancelled after
+all.
 """
 
 STOP_SECONDS = 5.0
-"""How long a stopped relay waits for calls in flight, and then for those of disconnected clients."""
+"""How many seconds a stopped relay waits for calls in flight, and then for the calls of disconnected clients."""
 
 _STREAM_METHOD = "ModelStreamInfer"
 _HOP_METADATA = ("user-agent", "authorization", "te", "content-type")
-"""Metadata of the connection to the front, or for the front itself."""
+"""Metadata that is not passed on: it belongs to the connection to the front, or is meant for the front."""
 
 Result = TypeVar("Result")
 Metadata = tuple[tuple[str, str | bytes], ...]
@@ -48,7 +48,7 @@ def _do_nothing() -> None:
 
 
 class Relay(grpc.GenericRpcHandler):  # type: ignore[misc]  # it has no types
-    """Handles every method by sending its bytes to Triton.
+    """Handles each method by passing the bytes of its messages on to Triton.
 
     Args:
         channel: the channel to Triton.
@@ -61,14 +61,14 @@ class Relay(grpc.GenericRpcHandler):  # type: ignore[misc]  # it has no types
         self._tasks: set[asyncio.Task[object]] = set()
 
     def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
-        """Return the handler of a call; a method that Triton does not know gets Triton's answer."""
+        """Return the handler of a call, for any method: Triton reports unknown ones."""
         method = details.method
         if method.endswith(f"/{_STREAM_METHOD}"):
             return grpc.stream_stream_rpc_method_handler(self._stream(method))
         return grpc.unary_unary_rpc_method_handler(self._unary(method))
 
     async def finish(self, seconds: float) -> None:
-        """Wait for calls in flight to Triton, which ending the process would cancel."""
+        """Wait for calls in flight to Triton, which the end of this process would cancel."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
 
@@ -77,8 +77,8 @@ class Relay(grpc.GenericRpcHandler):  # type: ignore[misc]  # it has no types
 
         async def handle(request: bytes, context: grpc.aio.ServicerContext) -> bytes:
             await self._free_calls.acquire()
-            # The client's end, or its deadline, cancels this handler; the shield keeps the cancellation from the call
-            # to Triton.
+            # If the client disconnects, or its deadline expires, this handler is cancelled; the shield keeps the call to Triton from being
+            # cancelled, too.
             call = self._start(_answer(upstream(request, metadata=_passed_on(context))), self._free_calls.release)
             try:
                 return await asyncio.shield(call)
@@ -97,7 +97,7 @@ class Relay(grpc.GenericRpcHandler):  # type: ignore[misc]  # it has no types
                     grpc.StatusCode.RESOURCE_EXHAUSTED, f"{MAX_STREAMS} streams are open; try again later"
                 )
             self._streams += 1
-            # In separate tasks: if this handler awaited the call itself, its end would cancel the call.
+            # In separate tasks: if this handler awaited the call to Triton directly, the handler's cancellation would cancel the call.
             call = upstream(metadata=_passed_on(context))
             self._start(_send(requests, call))
             answers = _Answers()
@@ -119,7 +119,7 @@ class Relay(grpc.GenericRpcHandler):  # type: ignore[misc]  # it has no types
     def _start(
         self, work: Coroutine[object, object, Result], then: Callable[[], None] = _do_nothing
     ) -> asyncio.Task[Result]:
-        """Start a task that continues when its handler is cancelled."""
+        """Start a task that continues if the handler that starts it is cancelled; call ``then`` when it ends."""
 
         def finish(task: asyncio.Task[Result]) -> None:
             self._tasks.discard(task)
@@ -134,21 +134,21 @@ class Relay(grpc.GenericRpcHandler):  # type: ignore[misc]  # it has no types
 
 
 class _Answers:
-    """Answers of a stream on their way to a client, or to nobody when it has disconnected."""
+    """The answers of a stream that wait for the client; after the client has disconnected, they are dropped."""
 
     def __init__(self) -> None:
-        # None marks the end. A short queue, so that a slow client slows Triton down.
+        # None marks the end. The queue is short, so that a slow client slows Triton down.
         self.queue: asyncio.Queue[bytes | None] = asyncio.Queue(maxsize=2)
         self._dropped: int | None = None
 
     def drop(self) -> None:
-        """Drop further answers, as nobody waits for them."""
+        """Drop the waiting answers and all further ones, as nobody waits for them."""
         self._dropped = 0
-        while not self.queue.empty():  # awaited by `receive`
+        while not self.queue.empty():  # makes room, for which `receive` may be waiting
             self.queue.get_nowait()
 
     async def receive(self, call: grpc.aio.StreamStreamCall) -> None:
-        """Receive answers to the end of the call; raise AioRpcError if that is an error."""
+        """Receive answers until the call ends; raise AioRpcError if it ends with an error."""
         try:
             async for answer in call:
                 if self._dropped is None:
@@ -167,8 +167,8 @@ async def _answer(call: Awaitable[bytes]) -> bytes:
 
 
 async def _send(requests: AsyncIterator[bytes], call: grpc.aio.StreamStreamCall) -> None:
-    """Send a client's messages until it has no more, or has disconnected; then Triton answers those that it has."""
-    # A call whose client has left ends with some error, which can be ignored.
+    """Send the client's messages until it has no more or has disconnected; then close the sending side, so that Triton ends the call."""
+    # If the client has disconnected, the call ends with some error, which does not matter.
     with contextlib.suppress(Exception):
         try:
             async for request in requests:
@@ -178,7 +178,7 @@ async def _send(requests: AsyncIterator[bytes], call: grpc.aio.StreamStreamCall)
 
 
 async def _repeat(error: grpc.aio.AioRpcError, context: grpc.aio.ServicerContext) -> None:
-    """End a call as Triton ended it."""
+    """End the client's call with the error with which Triton has ended its call."""
     await context.abort(error.code(), error.details() or "", error.trailing_metadata() or ())
 
 
@@ -188,12 +188,12 @@ def _passed_on(context: grpc.aio.ServicerContext) -> Metadata:
 
 
 async def serve(socket: str, triton: str, max_message_bytes: int) -> None:
-    """Relay until SIGTERM.
+    """Relay calls until this process gets SIGTERM.
 
     Args:
         socket: the address to listen on, ``unix:PATH``.
-        triton: ``host:port`` of Triton's gRPC.
-        max_message_bytes: the largest message from a client; Triton's answers may have any size.
+        triton: ``host:port`` of Triton's gRPC interface.
+        max_message_bytes: the largest size of a client's message; answers of Triton may have any size.
     """
     unlimited = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
     async with grpc.aio.insecure_channel(triton, options=[*unlimited, ("grpc.enable_retries", 0)]) as channel:

@@ -1,4 +1,4 @@
-"""Replaces this process by a program, and has the kernel end it with the thread that started it.
+"""Replaces this process by a program that the kernel ends when the thread that started this process ends.
 
 Plain Python without packages: ``python -I -S tied.py OWNER PROGRAM [ARGUMENT]...``.
 """
@@ -11,11 +11,11 @@ import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1
-"""The kernel's number of the option `PR_SET_PDEATHSIG`."""
+"""The number of the option `PR_SET_PDEATHSIG` in the kernel's interface."""
 
 
 def main() -> None:
-    """Tie this process to its owner, then become the program."""
+    """Tie this process to its owner, then replace it by the program."""
     owner, program = int(sys.argv[1]), sys.argv[2:]
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL):
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
