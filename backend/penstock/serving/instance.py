@@ -1,4 +1,4 @@
-"""`ModelInstance`: one instance of a model, in Triton's stub (`backend`) or in Triton itself (`in_process`)."""
+"""`ModelInstance`: an instance of a model, in Triton's stub (see `backend`) or in Triton's own process (see `in_process`)."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _self_checks = SelfChecks()
 
 
 class Asked(Request, Protocol):
-    """A request together with the means to answer it."""
+    """A request that can be answered."""
 
     def answer(self, answer: Answer) -> None:
-        """Set the only answer, which is sent when the execution is over."""
+        """Set the only answer, which is sent at the end of the execution."""
 
     def stream(self, answers: Iterable[Answer]) -> None:
-        """Send a decoupled model's answers, each as soon as it is ready, then the end marker."""
+        """Send the answers of a decoupled model, each as soon as it is ready, and then the end marker."""
 
 
 def guarded(function: Callable[P, R]) -> Callable[P, R]:
-    """Log the origin of unexpected errors, and turn those that would end a program into ordinary ones."""
+    """Decorate a function to log the origin of unexpected errors, and to convert those that would end a program to RuntimeError."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -60,10 +60,10 @@ class ModelInstance:
 
     Args:
         config: the model's complete configuration.
-        version_folder: e.g. ``model_repository/preprocess/1``.
+        version_folder: the folder of the model's version, e.g. ``model_repository/preprocess/1``.
         name: the instance's name, e.g. ``preprocess_0_1``.
-        device_id: the GPU to run on; None: the CPU.
-        make_series: creates series on the server's metrics page.
+        device_id: the number of the GPU to run on; None: the CPU.
+        make_series: a function that creates series on the server's metrics page.
 
     Attributes:
         batched: whether a request holds a batch of samples.
@@ -100,13 +100,13 @@ class ModelInstance:
 
     @property
     def overlaps(self) -> bool:
-        """Whether to :meth:`begin` an execution while the previous one is computed."""
+        """Whether to :meth:`begin` an execution while the previous one is still being computed."""
         return self._model.overlaps and not self.decoupled
 
     def begin(self, requests: Sequence[Asked]) -> Callable[[], None]:
         """Begin to answer each request; return a function that finishes the execution.
 
-        Call these functions in the order in which executions were begun. Any thread may call one, also while the next execution is begun.
+        These functions must be called in the order in which executions were begun, by any thread, also while the next execution is begun.
         """
         execution = self._model.begin(requests)
 
@@ -125,10 +125,10 @@ class ModelInstance:
 
 
 def completed(config: dict[str, object], version_folder: Path) -> dict[str, object]:
-    """Complete a model's configuration: inputs, outputs, batch size and batching; modifies it in place.
+    """Complete a model's configuration in place, and return it: inputs, outputs, batch size and batching.
 
     Raises:
-        ConfigurationError: it contradicts the pipeline's declarations, or too little is known.
+        ConfigurationError: the configuration contradicts the pipeline's declarations, or these do not suffice.
     """
     settings = settings_of(config)
     with Imports() as imports:
@@ -152,10 +152,10 @@ def _configuration_text(model_folder: Path) -> str:
 
 
 class LogHandler(logging.Handler):
-    """Forwards Penstock's log to the server's.
+    """Forwards Penstock's log to the server's log.
 
     Args:
-        write: takes a level of :mod:`logging` and a text.
+        write: writes a line to the server's log; takes a level of :mod:`logging` and a text.
     """
 
     def __init__(self, write: Callable[[int, str], None]) -> None:
@@ -168,7 +168,7 @@ class LogHandler(logging.Handler):
 
 
 def log_to_server(write: Callable[[int, str], None]) -> None:
-    """Forward Penstock's log to the server's from now on."""
+    """From now on, forward Penstock's log to the server's log."""
     package = logging.getLogger("penstock")
     if not any(isinstance(handler, LogHandler) for handler in package.handlers):
         package.addHandler(LogHandler(write))

@@ -1,4 +1,4 @@
-"""`Intake`: extracts the samples of a request's inputs, and supplies omitted ones."""
+"""`Intake`: extracts the samples from a request's inputs, and supplies samples for omitted inputs."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from penstock.serving.requests import InputSpec, Request, RequestError, sample_o
 class Intake:
     """Extracts samples from a model's requests.
 
-    An optional input that a request omits is taken from its parameter of that name; otherwise from the input's default;
-    otherwise, if the pipeline's source says ``repeat_last``, from the last request that had the input.
+    If a request omits an optional input, its value is taken from the request's parameter of that name; otherwise from the input's
+    default; otherwise, if the pipeline's source has ``repeat_last``, from the last request that had the input.
 
-    A control of Triton's sequence batcher has one value, which applies to all samples.
+    A control of Triton's sequence batcher has a single value, which applies to all samples.
 
-    An input whose sample lasts for several runs has just that one sample; other inputs then have either one sample, which is used
-    throughout, or one for each sample in a run's batch.
+    If the sample of an input lasts for several runs, the request must have a single sample of this input. Other inputs then have either
+    one sample, which is used for all samples of each run, or one for each sample in a run's batch.
 
     Args:
         inputs: the model's inputs.
         limit: the largest number of samples in a request.
-        copies: return copies, for samples that outlive the request, whose memory is freed with it.
+        copies: whether to copy samples; needed if they outlive the request, because its memory is freed with it.
     """
 
     def __init__(self, inputs: Sequence[InputSpec], limit: int, copies: bool = False) -> None:
@@ -34,10 +34,10 @@ class Intake:
         self._last: dict[str, list[object]] = {}
 
     def samples_of(self, request: Request) -> list[list[object]]:
-        """Return the samples of each input; received ones are views of the request's memory, unless ``copies`` is set.
+        """Return the samples of each input; samples that the request contains are views of its memory, unless ``copies`` is set.
 
         Raises:
-            RequestError: an input is missing, of the wrong rank, or too large.
+            RequestError: an input is missing, has the wrong rank, or is too large.
         """
         received: dict[str, list[Any]] = {}
         for spec in self._inputs:
@@ -52,7 +52,7 @@ class Intake:
         samples = [received.get(spec.name) or self._substitute(spec, request, count) for spec in self._inputs]
         for spec in self._inputs:
             if spec.repeats and spec.name in received:
-                # These are stored for later requests.
+                # Copied, because later requests may use these samples.
                 self._last[spec.name] = [sample.copy() for sample in received[spec.name]]
         return samples
 

@@ -1,8 +1,8 @@
-"""Models that run in a separate process, Triton's Python stub, beside those that Triton hosts itself.
+"""Isolated models: they run in a separate process, Triton's Python stub, while Triton hosts the others itself.
 
-The parameter ``isolation`` selects them. Triton decides by the name of the backend in a configuration, so there is a
-second name for each of ours. (A single folder with both, and the field ``runtime``, doesn't work: Triton confuses the
-two.)
+The parameter ``isolation`` selects them. Triton decides by the name of the backend in a model's configuration, so each of our
+backends has a second name for isolated models. (A single folder with both implementations, selected by the field ``runtime``, does
+not work: Triton confuses the two.)
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 from penstock.serving.config_text import is_word, parameter_values, plain, tokens_of, values
 
 OWN_PROCESS = "process"
-"""The value of the parameter that requests such a process."""
+"""The value of the parameter that requests a separate process."""
 
 
 def stub_backend(backend: str) -> str:
-    """Return the name under which a backend of ours always runs models in the stub."""
+    """Return the second name of one of our backends, under which it always runs models in the stub."""
     return f"{backend}_stub"
 
 
@@ -25,7 +25,7 @@ class Isolation:
     """Decides which models run in separate processes.
 
     Args:
-        default: the server's setting ``isolation``, for models without the parameter.
+        default: the server's setting ``isolation``, which applies to models without the parameter.
         backends: the names of Penstock's backend in configurations.
     """
 
@@ -34,7 +34,7 @@ class Isolation:
         self._backends = backends
 
     def isolated_models(self, repositories: Sequence[Path]) -> list[str]:
-        """Return the names of such models in these repositories."""
+        """Return the names of the models in these repositories that run in separate processes."""
         return sorted(
             {
                 path.parent.name
@@ -45,7 +45,7 @@ class Isolation:
         )
 
     def applies_to(self, config: str) -> bool:
-        """Return whether a configuration requests isolation: by its parameter, otherwise by default.
+        """Return whether a configuration requests isolation by its parameter, or, without the parameter, by default.
 
         >>> isolation = Isolation("none", ["penstock"])
         >>> isolation.applies_to('backend: "penstock" parameters { key: "isolation" value { string_value: "process" } }')
@@ -56,7 +56,7 @@ class Isolation:
         return next(parameter_values(config, "isolation"), self._default) == OWN_PROCESS
 
     def amend(self, config: str) -> str:
-        """Return a configuration with which Triton runs the model as requested.
+        """Return the configuration, changed so that Triton runs the model as it requests.
 
         >>> isolation = Isolation("process", ["penstock"])
         >>> isolation.amend('backend: "penstock"')

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 LIFELINE = "PENSTOCK_LIFELINE"
-"""The environment variable with the number of Triton's end of the connection."""
+"""The environment variable with the file descriptor of Triton's end of the connection."""
 
 _POLL_SECONDS = 0.1
 
@@ -16,7 +16,7 @@ _POLL_SECONDS = 0.1
 class Lifeline:
     """A socket whose other end Triton inherits.
 
-    Triton obeys requests on it, and ends when this end is closed, even by a SIGKILL of this process.
+    Triton obeys requests on it, and ends when this process closes its end or dies, even by SIGKILL.
     """
 
     def __init__(self) -> None:
@@ -25,26 +25,26 @@ class Lifeline:
 
     @property
     def inherited(self) -> int:
-        """The file descriptor for Triton."""
+        """The file descriptor that Triton inherits."""
         return self._inherited.fileno()
 
     def started(self) -> None:
-        """Close Triton's end in this process, after Triton was started."""
+        """Close this process's copy of Triton's end; call this after Triton was started."""
         self._inherited.close()
 
     def listens(self) -> bool:
-        """Return whether the server listens: it does once it has loaded the first of our models into its process."""
+        """Return whether the server listens; it does after it has loaded the first of our models into its process."""
         with contextlib.suppress(OSError):
             self._socket.settimeout(0)
             self._received += self._socket.recv(64)
         return self._received.startswith(b"listening\n")
 
     def ask(self, line: str, timeout: float, running: Callable[[], bool]) -> str:
-        """Send a line to a server that listens; return its answer, or nothing if there is none in time.
+        """Send a line to a server that listens; return its answer, or an empty string if there is none in time.
 
         Args:
             line: see `native/lifeline.h`.
-            timeout: seconds to wait.
+            timeout: how many seconds to wait for the answer.
             running: whether the server's process is alive.
         """
         deadline = time.monotonic() + timeout
@@ -61,6 +61,6 @@ class Lifeline:
         return answer.decode(errors="replace").strip()
 
     def close(self) -> None:
-        """Close the connection; a server that still listens ends."""
+        """Close the connection; a server that still listens ends then."""
         self._socket.close()
         self._inherited.close()

@@ -1,6 +1,6 @@
-"""Ends a Triton that has stopped answering without ending: it is then restarted like one that has died.
+"""Ends a Triton that no longer answers but has not ended, so that it is restarted like one that has died.
 
-Damaged by a client, Triton may hang instead of crashing: its process lives, and answers nothing.
+If a client damages Triton, it may hang instead of crashing: its process exists, but answers nothing.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ ASK_SECONDS = 5.0
 """The interval between two checks, in seconds."""
 
 SILENT_SECONDS = 60.0
-"""The seconds without an answer after which the server is ended. Each check waits for 10 seconds, so there are at least
-four.
+"""After this many seconds without an answer, the server is ended. A check waits for up to 10 seconds, so there are at least
+four checks.
 """
 
 
@@ -33,21 +33,21 @@ class Asked(Protocol):
 
     @property
     def running(self) -> bool:
-        """Whether its process is alive."""
+        """Whether the server's process is alive."""
 
     @property
     def pid(self) -> int:
-        """The server's process id."""
+        """The id of the server's process."""
 
 
 class Liveness:
     """Checks in a separate thread whether a server is alive.
 
     Args:
-        server: the server that is supervised; it has answered already.
-        report: called when it is ended.
-        ending: set when the supervision ends.
-        silent_seconds: the seconds without an answer after which it is ended.
+        server: the server that is supervised, which must have answered before.
+        report: called with a line of text when the server is ended.
+        ending: an event that is set when the supervision ends.
+        silent_seconds: the number of seconds without an answer after which the server is ended.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class Liveness:
     ) -> None:
         self._server, self._report, self._ending = server, report, ending
         self._silent_seconds = silent_seconds
-        # A server that has not answered yet may still be loading its models.
+        # The process that has answered; a restarted server that has not answered yet may still be loading its models.
         self._process, self._answered = server.pid, time.monotonic()
         threading.Thread(target=self._run, name="penstock-liveness", daemon=True).start()
 
     def _run(self) -> None:
         pause = min(ASK_SECONDS, self._silent_seconds / 4)
         while not self._ending.wait(pause):
-            # The process may end at any time.
+            # The server's process may end at any time.
             with contextlib.suppress(ServerError, OSError):
                 self._ask()
 

@@ -1,4 +1,4 @@
-"""Why models could not be loaded, for failures whose reason Triton gives only in its log."""
+"""Finds out why models could not be loaded, if Triton only writes the reason to its log."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _UNREADABLE = re.compile(r"failed to read text proto from (.*)")
 
 
 class LoadFailures:
-    """Collects the reasons from the lines of Triton's log.
+    """Collects the reasons for failures from the lines of Triton's log.
 
     Args:
-        mirrors: the environment variables with the original paths of mirrored files.
+        mirrors: the environment variables with the original paths of mirrored files; see :mod:`penstock.serving.mirrors`.
 
     Attributes:
-        reasons: the reason of each model's last failure, by model.
+        reasons: the reason for the last failure of each model, by the model's name.
     """
 
     def __init__(self, mirrors: dict[str, str]) -> None:

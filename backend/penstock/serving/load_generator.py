@@ -1,4 +1,4 @@
-"""Clients that send prepared requests to a server over persistent HTTP connections, and measure how it keeps up."""
+"""Clients that send prepared requests to a server over persistent HTTP connections, and measure throughput and latency."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _JSON_SIZE_HEADER = "Inference-Header-Content-Length"
 
 @dataclass(frozen=True)
 class InferRequest:
-    """One HTTP request for inference: a JSON header, and the tensors' bytes.
+    """An HTTP request for inference: a JSON header, and the bytes of the tensors.
 
     Attributes:
-        body: header and tensors.
-        header_bytes: the size of the header.
+        body: the header followed by the tensors.
+        header_bytes: the size of the header in bytes.
     """
 
     body: bytes
@@ -37,9 +37,9 @@ class InferRequest:
         """Build a request for one sample.
 
         Args:
-            tensors: the sample by input; arrays of any shape, encoded data as uint8 of shape (bytes,).
+            tensors: the sample's arrays, by input; encoded data is uint8 of shape (bytes,).
             datatypes: Triton's names of the inputs' types, such as ``"FP32"``, or ``"BYTES"`` for encoded data.
-            batched: the model takes batches: a first dimension of 1 is added.
+            batched: whether the model takes batches, so that a first dimension of 1 is added.
         """
         inputs, parts = [], []
         for name, tensor in tensors.items():
@@ -60,10 +60,10 @@ class Load:
     """Measurements taken while clients kept a server busy.
 
     Attributes:
-        rate: answers a second.
-        p50, p99: latencies in seconds that this share of the answers did not exceed.
-        failed: requests that were refused or not answered.
-        reason: why one of them failed; empty if none did.
+        rate: the number of answers per second.
+        p50, p99: the latencies in seconds that 50 % and 99 % of the answers did not exceed.
+        failed: the number of requests that were refused or not answered.
+        reason: why one of these requests failed; an empty string if none did.
     """
 
     rate: float
@@ -74,10 +74,10 @@ class Load:
 
 
 class LoadGenerator:
-    """Clients in separate processes, so that they don't take turns with each other.
+    """Clients in separate processes, so that they do not have to take turns.
 
     Args:
-        requests: sent over and over, in turn.
+        requests: the requests to send, in turn and repeatedly.
         clients: the number of connections, each with one request in flight.
 
     Example:
@@ -101,14 +101,14 @@ class LoadGenerator:
         self._pool.shutdown(cancel_futures=True)
 
     def run(self, address: str, model: str, seconds: float) -> Load:
-        """Keep a model busy for some seconds.
+        """Keep a model busy for some seconds, and return the measurements.
 
         Args:
-            address: host:port of the server's HTTP.
-            model: its name.
-            seconds: the seconds after which no request is sent any more.
+            address: host:port of the server's HTTP interface.
+            model: the model's name.
+            seconds: the number of seconds after which no more requests are sent.
         """
-        # By this time, all processes have started and wait to begin together.
+        # All processes begin at this time, by which all of them have started.
         start = time.time() + 0.05
         runs = [
             self._pool.submit(_send_from_threads, address, model, start, seconds, clients) for clients in self._clients
@@ -124,7 +124,7 @@ class LoadGenerator:
 
 
 def ask(address: str, model: str, request: InferRequest) -> str:
-    """Send one request, and return why it failed; an empty text if it was answered."""
+    """Send a request, and return why it failed; an empty string if it was answered."""
     connection = http.client.HTTPConnection(address, timeout=_REQUEST_TIMEOUT_SECONDS)
     try:
         return _ask(connection, model, request)
@@ -142,7 +142,7 @@ def _set_requests(requests: list[InferRequest]) -> None:
 def _send_from_threads(
     address: str, model: str, start: float, seconds: float, clients: int
 ) -> tuple[list[float], int, str]:
-    """Send requests from several connections; return latencies in seconds, the number of failures, and the reason of one."""
+    """Send requests from several connections; return latencies in seconds, the number of failures, and the reason for one failure."""
     latencies: list[float] = []
     reasons: list[str] = []
     time.sleep(max(start - time.time(), 0.0))
@@ -176,6 +176,6 @@ def _ask(connection: http.client.HTTPConnection, model: str, request: InferReque
         response = connection.getresponse()
         content = response.read()
     except (OSError, http.client.HTTPException) as error:
-        connection.close()  # it is opened again by the next request
+        connection.close()  # the next request opens it again
         return f"{type(error).__name__}: {error}"
     return "" if response.status == 200 else content.decode(errors="replace")

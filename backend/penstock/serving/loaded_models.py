@@ -1,4 +1,4 @@
-"""The models that a server has loaded, whoever loaded them, so that a new server can load them again."""
+"""Observes which models a server has loaded, by whomever, so that a new server can load the same models."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from penstock.serving.model_records import ModelRecords
 from penstock.serving.stubs import Stub
 
 _CONFIGURATIONS_PER_REFRESH = 5
-"""The largest number of configurations requested again in each refresh, so that a server of many models is not busy with them."""
+"""The largest number of configurations that each refresh requests again, to limit the work for a server with many models."""
 
 Parameters = dict[str, str]
 
 
 class Loading(Protocol):
-    """The server interface that observing its models needs."""
+    """The attributes of a server that the observation of its models needs."""
 
     @property
     def control(self) -> Control:
@@ -34,14 +34,14 @@ class Loading(Protocol):
 
     @property
     def repositories(self) -> list[Path]:
-        """The server's folders of models."""
+        """The folders of the server's repositories."""
 
     @property
     def model_records(self) -> ModelRecords:
-        """The records of models in its process."""
+        """The records of the models in the server's process."""
 
     def stubs(self) -> list[Stub]:
-        """Return its living processes that run models."""
+        """Return the server's living processes that run models."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class Restoration:
 
     Attributes:
         listed: the models to load from the repositories.
-        configurations: the configurations of these models, as far as clients may have changed them.
-        sent: the parameters of models whose files clients sent.
-        lost: models whose files are gone.
+        configurations: the configurations of those of these models whose configurations clients may have changed.
+        sent: the parameters with which to load models whose files clients sent.
+        lost: the models that cannot be loaded, as their files are gone.
     """
 
     listed: list[str]
@@ -65,10 +65,10 @@ class LoadedModels:
     """Observes which models are loaded, and with which configurations.
 
     Args:
-        server: the server to observe; it has loaded only what it was started with.
+        server: the server to observe, which has only loaded the models it was started with.
 
     Attributes:
-        names: the names of the models that should be loaded.
+        names: the names of the models that should currently be loaded.
     """
 
     def __init__(self, server: Loading) -> None:
@@ -77,12 +77,12 @@ class LoadedModels:
         self._current: dict[str, Configuration] = {}
         self._unlisted: set[str] = set()
         self._uploaded: dict[str, Path] = {}
-        # Models that a restarted server has yet to load.
+        # The parameters of models that a restarted server has not loaded yet, by name.
         self._restoring: dict[str, Parameters] = {}
         self._to_check: deque[str] = deque()
 
     def refresh(self, under_repair: Collection[str] = ()) -> None:
-        """Ask the server for its loaded models.
+        """Request the names of the loaded models from the server, and update the records.
 
         Args:
             under_repair: models that count as loaded while they are being repaired.
@@ -110,7 +110,7 @@ class LoadedModels:
                 self._current[name] = configuration
 
     def _observe_folders(self) -> None:
-        """Find the folders of models that are not in a repository."""
+        """Find the folders of models whose files clients sent, which are not in a repository."""
         groups = {
             group["name"]: name
             for name, configuration in self._current.items()
@@ -126,12 +126,12 @@ class LoadedModels:
         }
 
     def remove_sent_files(self) -> None:
-        """Remove the files that clients sent to the server, which is dead."""
+        """Remove the files that clients sent to the server; call this after the server has died."""
         for folder in self._uploaded.values():
             remove_sent_files(folder)
 
     def restoration(self) -> Restoration:
-        """Return how to load the same models into a new server, after this one has died; remove the files that clients sent."""
+        """After the server has died, return how to load the same models into a new one; remove the files that clients sent."""
         if not self._server.clients_load:
             return Restoration(self.names, {}, {}, [])
         restoration = Restoration([], {}, {}, [])
@@ -157,14 +157,14 @@ def client_parameters(configuration: Configuration | None, folder: Path | None) 
     """Return the parameters with which a client may have loaded a model.
 
     Args:
-        configuration: the model's configuration; None: the repository's.
+        configuration: the model's configuration; None: the one in the repository.
         folder: the folder of the files that the client sent, if any.
     """
     parameters = {} if configuration is None else {"config": json.dumps(configuration)}
     if folder is None:
         return parameters
     for path in folder.rglob("*"):
-        # Triton writes the configuration of such a model there, too.
+        # `config.pbtxt` is left out: Triton writes the configuration of these models to this folder, too.
         if path.is_file() and "__pycache__" not in path.parts and path != folder / "config.pbtxt":
             parameters[f"file:{path.relative_to(folder)}"] = base64.b64encode(path.read_bytes()).decode()
     return parameters
@@ -177,12 +177,12 @@ def _existing(folder: Path | None) -> Path:
     return folder
 
 
-# Triton puts files that clients send there, whatever TMPDIR is, and does not remove them when it is killed.
+# Triton stores files that clients send in this folder, whatever TMPDIR is, and does not remove them if it is killed.
 _UPLOADED_FILES_FOLDER = Path("/tmp")
 _UPLOADED_FILES_PREFIX = "folder"
 
 
 def remove_sent_files(folder: Path) -> None:
-    """Remove files that a client sent to a server that is dead."""
+    """Remove a folder of files that a client sent to a server, after the server has died."""
     if folder.parent == _UPLOADED_FILES_FOLDER and folder.name.startswith(_UPLOADED_FILES_PREFIX):
         shutil.rmtree(folder, ignore_errors=True)

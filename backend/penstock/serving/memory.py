@@ -1,4 +1,4 @@
-"""The limits on the memory of a model's batches, some of which all models of the process share."""
+"""Memory limits of a model's batches; some limits apply to all models of the process together."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 @functools.cache
 def process_budget() -> MemoryBudget:
-    """Return the budget of all models of this process, according to the server's settings, which models cannot override."""
+    """Return the budget that all models of this process share. The server's settings define it; models cannot override them."""
     limit = settings_of({}).memory_budget
     if limit == AUTOMATIC:
         limit = int(DEFAULT_SHARE * machine_memory())
@@ -34,7 +34,7 @@ def process_budget() -> MemoryBudget:
 
 @functools.cache
 def _model_budget(model: str, version: str, limit: int | None) -> MemoryBudget:
-    """Return the budget that the instances of a model share."""
+    """Return the budget that all instances of a model share."""
     return MemoryBudget(limit, "max_model_memory")
 
 
@@ -44,7 +44,7 @@ class RequestMemory:
     Args:
         model, version: the model and version of the instance.
         settings: the model's settings.
-        pools: the instance's pools, whose unused memory is released if memory gets scarce.
+        pools: returns the pools of the instance, whose unused memory is released if memory gets scarce.
     """
 
     def __init__(self, model: str, version: str, settings: Settings, pools: Callable[[], Sequence[HostPool]]) -> None:
@@ -54,16 +54,16 @@ class RequestMemory:
         self._pools = pools
 
     def run(self, shares: Sequence[int], work: Callable[[BatchMemory], R]) -> R:
-        """Run a batch, again if it had to wait for memory; return what ``work`` returns.
+        """Run a batch; if there is no room for it, wait for memory and run it again. Return what ``work`` returns.
 
         Args:
-            shares: the numbers of samples of the batch's requests.
-            work: runs the batch.
+            shares: the number of samples of each of the batch's requests.
+            work: a function that runs the batch within a memory limit.
 
         Raises:
-            LimitError: the batch needs more than the whole budget.
-            MemoryShortageError: other batches held the memory for too long; or the batch holds several requests, which
-                should be run one by one.
+            LimitError: the batch needs more than a whole budget.
+            MemoryShortageError: other batches held the memory for too long; or there is no room for a batch of several requests,
+                which should then be run one by one.
         """
         wanted = 0
         while True:
@@ -77,7 +77,7 @@ class RequestMemory:
                     if not memory.wanted:
                         raise
                 if reservation.size:
-                    # The next batch reuses its blocks, unless memory gets scarce.
+                    # The pools retain blocks for the next batch; registered with the budget, they release them if memory gets scarce.
                     for pool in self._pools():
                         self._budgets[0].add_pool(pool)
                 if not memory.wanted:
@@ -86,18 +86,18 @@ class RequestMemory:
             wanted = memory.wanted
 
     def fixed_allowance(self, shares: Sequence[int], threads: int) -> BatchMemory:
-        """Return the allowance of a batch that takes nothing from the budgets; if it wants more, :meth:`run` has to run it.
+        """Return the allowance of a batch that takes nothing from the budgets; if the batch needs more, it must be run with :meth:`run`.
 
-        A batch that is begun while another one of the instance is in flight must not hold what that one may have to wait for.
+        A batch that is begun while another one is in flight must not hold memory for which the other one may have to wait.
 
         Args:
-            shares: the numbers of samples of the batch's requests.
+            shares: the number of samples of each of the batch's requests.
             threads: the number of threads that compute the batch.
         """
         return BatchMemory(self._limit, shares, FixedReservation(threads))
 
     def reservation(self) -> Reservation:
-        """Return an empty reservation: a context, at whose end everything reserved is released."""
+        """Return an empty reservation: a context manager that releases everything that was reserved when it ends."""
         return Reservation(self._budgets)
 
     def _wait(self, reservation: Reservation, size: int) -> None:
@@ -108,7 +108,7 @@ class RequestMemory:
             )
 
     def _check_possible(self, wanted: int, requests: int, reservation: Reservation) -> None:
-        """Raise LimitError or MemoryShortageError if waiting for this number of bytes is pointless."""
+        """Raise LimitError or MemoryShortageError if the batch should not wait for ``wanted`` bytes."""
         exceeded = reservation.exceeded(wanted)
         if exceeded is not None:
             raise LimitError(
@@ -118,5 +118,5 @@ class RequestMemory:
             raise MemoryShortageError(f"The requests take {wanted} bytes together")
 
     def allowance(self, count: int, reservation: Reservation) -> BatchMemory:
-        """Return the allowance of one of several runs for a request with ``count`` samples, without waiting."""
+        """Return the allowance of one of several runs for a request; it never waits. ``count``: the run's number of samples."""
         return BatchMemory(self._limit, [count], reservation)

@@ -1,5 +1,5 @@
-"""The metrics of a served model. Triton's metrics count requests that its Python backend answered with an error as
-successes.
+"""The metrics of a served model. They are needed because Triton's metrics count requests that its Python backend answered with an
+error as successes.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from enum import Enum
 
 @dataclass(frozen=True)
 class Family:
-    """A metric of all models; each model has a separate series, with the labels ``model`` and ``version``.
+    """A metric for all models. Each model has a separate series, with the labels ``model`` and ``version``.
 
     Attributes:
-        name: the name for Prometheus, unit included.
+        name: the name in Prometheus, including the unit.
         kind: ``COUNTER``, ``GAUGE`` or ``HISTOGRAM``.
-        doc: its description.
-        labels: further labels.
-        buckets: upper bounds, for a histogram.
+        doc: the metric's description.
+        labels: the names of further labels.
+        buckets: the upper bounds of a histogram's buckets.
     """
 
     name: str
@@ -30,9 +30,9 @@ class Family:
 
 
 class Metric(Enum):
-    """Each metric, declared once."""
+    """All metrics."""
 
-    # Members are compared by identity: Enum's own hash, of the name, would cost more than the rest of the counting.
+    # Members are compared by identity: the hash of Enum, of the member's name, would take more time than the rest of the counting.
     __hash__ = object.__hash__
 
     REQUESTS = Family("penstock_requests_total", "COUNTER", "Requests, failed ones included.")
@@ -99,7 +99,7 @@ Series = tuple[Metric, tuple[str, ...]]
 
 @dataclass
 class Changes:
-    """Changes to the metrics over a while.
+    """Changes to the metrics since they were last taken.
 
     Attributes:
         counts: increments of counters.
@@ -113,14 +113,14 @@ class Changes:
 
 
 class Tally:
-    """Collects changes until they are taken; any thread may add to it.
+    """Collects changes until they are taken; any thread may add changes.
 
     >>> tally = Tally()
     >>> with tally as changes:
     ...     changes.counts[Metric.SAMPLES, ()] += 8
 
     Attributes:
-        changed: set while there are changes to take.
+        changed: an event that is set while there are changes to take.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
-"""Triton's metrics page, as model instances write to it.
+"""Writes the metrics of model instances to Triton's metrics page.
 
-Changing a metric in Triton takes 20 to 150 microseconds, so the model accumulates changes, and a thread sends them now
-and then.
+Changing a metric in Triton takes 20 to 150 microseconds, so the model accumulates changes, and a thread sends them several times
+a second.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WRITE_INTERVAL_SECONDS = 0.25  # seconds
 
 
 class SeriesOnPage(Protocol):
-    """A series on the page; its kind decides which of these it accepts."""
+    """A series on the page; its kind determines which of these methods it supports."""
 
     def increment(self, value: float) -> None:
         """Increment a counter."""
@@ -32,19 +32,19 @@ class SeriesOnPage(Protocol):
 
 
 MakeSeries = Callable[[Family, Mapping[str, str]], SeriesOnPage]
-"""Creates a series of a family with these labels, or returns the existing one."""
+"""A function that creates a series of a family with these labels, or returns the existing one."""
 
 
 class MetricsPage:
-    """Triton's metrics page, as one model instance writes to it.
+    """Writes the metrics of one model instance to Triton's metrics page.
 
-    Series with the same labels are one, so the counts of a model's instances add up. They outlive the model: a counter
-    continues when the model is reloaded.
+    If several instances of a model use the same labels, they share a series, so their counts add up. Series outlive the model: when
+    the model is reloaded, its counters continue.
 
     Args:
-        make: creates series.
+        make: a function that creates series.
         model, version: the labels of all series.
-        instance: the label of gauges, which each instance has separately.
+        instance: the additional label of gauges, which are separate for each instance.
     """
 
     def __init__(self, make: MakeSeries, model: str, version: str, instance: str) -> None:
@@ -55,9 +55,9 @@ class MetricsPage:
         self._gauges: set[Metric] = set()
 
     def write(self, changes: Changes) -> None:
-        """Update the page.
+        """Write changes to the page.
 
-        Requests are counted last, so that a reader of their number also finds everything else about them.
+        Requests are counted last, so that a reader who sees their number also sees everything else about them.
         """
         for metric, value in changes.gauges.items():
             self._series_of(metric, (self._instance,)).set(value)
@@ -87,11 +87,11 @@ def _is_of_requests(change: tuple[Series, float]) -> bool:
 
 
 class MetricsWriter:
-    """Writes a model's counts to the page, a quarter of a second after they change.
+    """Writes a model's changes to the page, a quarter of a second after the first one.
 
     Args:
         page: the page to write to.
-        tally: the counts.
+        tally: the tally that collects the changes.
     """
 
     def __init__(self, page: MetricsPage, tally: Tally) -> None:
@@ -102,7 +102,7 @@ class MetricsWriter:
         self._thread.start()
 
     def close(self) -> None:
-        """Write the remaining changes, and reset the gauges."""
+        """Write the remaining changes, and set the gauges to 0."""
         self._closed.set()
         self._tally.changed.set()
         self._thread.join()
@@ -113,7 +113,7 @@ class MetricsWriter:
                 self._tally.changed.wait()
                 self._closed.wait(_WRITE_INTERVAL_SECONDS)
                 self._page.write(self._tally.take())
-            # Changes made while the page was being written.
+            # Write changes that were made while the page was being written.
             self._page.write(self._tally.take())
             self._page.clear()
         except Exception:

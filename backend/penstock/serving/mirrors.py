@@ -1,6 +1,6 @@
 """Mirrors of repositories, with amended configurations for Triton.
 
-A mirror has the same files as its repository, as links, and amended configurations; it follows the repository's changes.
+A mirror consists of links to the files in a repository, and of amended configurations; it is updated when the repository changes.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 MIRRORS = "PENSTOCK_MIRRORS"
-"""The environment variable that tells models their original repositories: JSON, from mirror to repository."""
+"""The environment variable from which models learn their original repositories: JSON, a map from mirrors to repositories."""
 
 Amendment = Callable[[str], str]
-"""Amends a model's configuration."""
+"""A function that returns a model's configuration with changes."""
 
 _CHECK_INTERVAL_SECONDS = 0.5
 
 
 class Mirrors:
-    """Mirrors of repositories, updated in a thread until they are closed.
+    """Mirrors of repositories, which a thread updates until they are closed.
 
     Args:
         repositories: the repositories to mirror.
         folder: the folder for the mirrors.
-        amendments: applied in order to each configuration.
+        amendments: the amendments to each configuration, applied in order.
     """
 
     def __init__(self, repositories: Sequence[Path], folder: Path, amendments: Sequence[Amendment]) -> None:
@@ -47,7 +47,7 @@ class Mirrors:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment variables that tell models their original locations."""
+        """The environment variables from which models learn their original locations."""
         return {MIRRORS: json.dumps({str(mirror): str(path) for mirror, path in self._originals.items()})}
 
     def refresh(self) -> None:
@@ -56,19 +56,19 @@ class Mirrors:
             self._mirror(original, mirror)
 
     def close(self) -> None:
-        """Stop updating; the mirrors stay."""
+        """Stop updating the mirrors; they are not removed."""
         self._stopped.set()
         self._thread.join()
 
     def _follow(self) -> None:
         while not self._stopped.wait(_CHECK_INTERVAL_SECONDS):
-            # A file that disappears in the meantime is gone in the next update as well; one that is half-written is
-            # complete then.
+            # If a file has disappeared or is half-written now, the next update will find it gone or
+            # complete.
             with contextlib.suppress(OSError, ValueError):
                 self.refresh()
 
     def _mirror(self, original: Path, mirror: Path) -> None:
-        """Make a folder mirror another: folders, links to files, and amended configurations of models."""
+        """Make ``mirror`` a mirror of ``original``: the same folders, links to the files, and amended configurations."""
         mirror.mkdir(parents=True, exist_ok=True)
         wanted = dict(_entries(original))
         for path in list(mirror.rglob("*")):
@@ -85,7 +85,7 @@ class Mirrors:
                 target.symlink_to(source)
 
     def _amend(self, source: Path, target: Path) -> None:
-        """Write the amended configuration, unless it exists already."""
+        """Write an amended configuration, unless it exists already."""
         text = functools.reduce(lambda config, amend: amend(config), self._amendments, source.read_text())
         if not target.is_file() or target.read_text() != text:
             beside = target.with_suffix(".new")
@@ -94,7 +94,7 @@ class Mirrors:
 
 
 def original_of(path: Path, environment: Mapping[str, str] | None = None) -> Path:
-    """Return the original path of a path in a mirror; any other path unchanged."""
+    """Return the original of a path in a mirror; return any other path unchanged."""
     text = (os.environ if environment is None else environment).get(MIRRORS)
     for mirror, repository in json.loads(text).items() if text else ():
         if path.is_relative_to(mirror):
@@ -103,7 +103,7 @@ def original_of(path: Path, environment: Mapping[str, str] | None = None) -> Pat
 
 
 def _entries(folder: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield the contents of a repository, recursively, each with its path in it; folders before their contents."""
+    """Yield all files and folders in a repository, each with its path relative to the repository; folders before their contents."""
     for top, folders, files in os.walk(folder, onerror=_raise_shortage, followlinks=True):
         found = [
             (path.relative_to(folder), path)
@@ -116,15 +116,15 @@ def _entries(folder: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _raise_shortage(error: OSError) -> None:
-    """Raise errors that do not mean an empty folder, such as a lack of descriptors."""
+    """Raise an error of `os.walk`, such as a lack of descriptors, unless the folder then counts as empty."""
     if not isinstance(error, (PermissionError, FileNotFoundError, NotADirectoryError)):
         raise error
 
 
 def _is_mirrored(name: Path, source: Path) -> bool:
-    """Return whether a path in a repository becomes a folder with links, rather than a link.
+    """Return whether an entry of a repository becomes a folder with links in the mirror, rather than a link.
 
-    A folder that is a link does only if it is a model: inside a model, a link may lead anywhere, even back to a folder around it.
+    A link to a folder becomes a folder only if it is a model: inside a model, a link may lead anywhere, even to a parent folder.
     """
     return source.is_dir() and (not source.is_symlink() or len(name.parts) == 1)
 

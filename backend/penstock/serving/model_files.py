@@ -1,8 +1,8 @@
-"""The file of a model version, and its pipeline.
+"""Finds the file of a model version, and loads the pipeline in it.
 
-A file named in a configuration must be in the model's folder, and the pipelines of saved files can access only files
-there, unless the server's setting ``allowed_paths`` adds more. A model that is a Python file is code without such
-limits.
+A file that a configuration names must be in the model's folder, and pipelines of saved files can only access files in this folder,
+unless the server's setting ``allowed_paths`` grants more. A model that is a Python file is code, to which these limits do not
+apply.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 CANDIDATES = ("model.dali", "model.json", "pipeline.py", "dali.py")
 _FALLBACK = "dali.py"
-# Triton's values if a configuration names no file.
+# The values that Triton reports if a configuration names no file.
 _TRITON_DEFAULTS = ("", "model.py", "model.dali", "model.penstock")
 _IN_NAMES = frozenset(string.ascii_letters + string.digits + "._-")
 
@@ -36,12 +36,12 @@ class ModelFolder:
     """The folder of a model version.
 
     Args:
-        version: e.g. ``model_repository/preprocess/1``.
-        named: ``default_model_filename`` of the model's configuration, or empty.
-        allowed_modules: modules from which Python operators of saved pipelines may be loaded.
-        allowed_paths: folders, and prefixes of remote paths, that pipelines may read outside the model's folder.
-        confines_code: the pipelines of Python files, too, may read only that.
-        as_dali: ``import nvidia.dali`` in Python files means Penstock.
+        version: the path of the version's folder, e.g. ``model_repository/preprocess/1``.
+        named: ``default_model_filename`` in the model's configuration; an empty string if it is missing.
+        allowed_modules: the modules from which Python operators of saved pipelines may be loaded.
+        allowed_paths: folders and prefixes of remote paths, outside the model's folder, from which pipelines may read.
+        confines_code: whether the pipelines of Python files are subject to the same limits on paths.
+        as_dali: whether ``import nvidia.dali`` in Python files imports Penstock.
     """
 
     version: Path
@@ -52,14 +52,14 @@ class ModelFolder:
     as_dali: bool = False
 
     def files(self) -> list[Path]:
-        """Return the files that may hold the pipeline, the likeliest first: the configured one, otherwise by name.
+        """Return the files that may contain the pipeline, the most likely first: the configured file, or else files with the usual names.
 
         Raises:
-            ConfigurationError: the name is invalid, or leads out of the folder.
+            ConfigurationError: the configured name is invalid, or leads out of the model's folder.
             FileNotFoundError: there is no such file; the message says where it was expected.
         """
         _check_name(self.named)
-        # Also the version's folder, in which a saved pipeline may read everything.
+        # The version's folder is checked, too, because a saved pipeline may read everything in it.
         self._checked_path(self.version)
         names = CANDIDATES if self.named in _TRITON_DEFAULTS else (self.named, _FALLBACK)
         found = [self._checked_path(self.version / name) for name in names if (self.version / name).is_file()]
@@ -69,14 +69,14 @@ class ModelFolder:
         raise FileNotFoundError(f"'{self.version}' holds no pipeline: put {' or '.join(names)} there{wanted}")
 
     def load(self, device: str = "cpu", **settings: object) -> Pipeline:
-        """Return the pipeline, not built yet: from the first file, or from ``dali.py`` if that one holds none.
+        """Return the pipeline, not built yet, from the first file, or from ``dali.py`` if the first file contains none.
 
         Args:
-            device: the device on which it will run; passed to Python definitions with an argument ``device``.
-            settings: the pipeline's settings; those that are not None override the file's.
+            device: the device on which the pipeline will run; passed to Python definitions with an argument ``device``.
+            settings: the pipeline's settings; those that are not None override the settings in the file.
 
         Raises:
-            SerializationError: no file holds a valid pipeline.
+            SerializationError: no file contains a valid pipeline.
         """
         first, *others = self.files()
         try:
@@ -109,17 +109,17 @@ class ModelFolder:
 def load_pipeline(
     path: Path, allowed_modules: Sequence[str] = (), device: str = "cpu", as_dali: bool = False, **settings: object
 ) -> Pipeline:
-    """Return the pipeline of a file, not built yet.
+    """Return the pipeline in a file, not built yet.
 
     Args:
         path: a Python file with a pipeline marked ``@autoserialize``, or a pipeline saved in either format.
-        allowed_modules: modules from which Python operators may be loaded.
-        device: the device on which it will run; passed to Python definitions with an argument ``device``.
-        as_dali: ``import nvidia.dali`` in a Python file means Penstock.
-        settings: the pipeline's settings; those that are not None override the file's.
+        allowed_modules: the modules from which Python operators may be loaded.
+        device: the device on which the pipeline will run; passed to Python definitions with an argument ``device``.
+        as_dali: whether ``import nvidia.dali`` in a Python file imports Penstock.
+        settings: the pipeline's settings; those that are not None override the settings in the file.
 
     Raises:
-        SerializationError: the file holds no valid pipeline.
+        SerializationError: the file contains no valid pipeline.
     """
     settings = {key: value for key, value in settings.items() if value is not None}
     if path.suffix == ".py":
@@ -139,7 +139,7 @@ def load_pipeline(
 
 
 def _check_name(name: str) -> None:
-    """Raise ConfigurationError unless it names a file in the version's folder, or in a folder inside that one."""
+    """Raise ConfigurationError unless a name is that of a file in the version's folder or in a subfolder."""
     parts = PurePosixPath(name).parts
     escapes = name.startswith("/") or ".." in parts
     strange = next((c for c in name if c not in _IN_NAMES and (c != "/" or escapes)), None)
@@ -151,14 +151,14 @@ def _check_name(name: str) -> None:
 
 
 def find_definition(path: Path, as_dali: bool = False) -> Any:
-    """Return the pipeline factory marked with ``@autoserialize`` in a Python file, or its only one.
+    """Return the pipeline factory in a Python file: the one marked with ``@autoserialize``, or else the only one.
 
     Args:
         path: the file's path.
-        as_dali: ``import nvidia.dali`` there means Penstock.
+        as_dali: whether ``import nvidia.dali`` in the file imports Penstock.
 
     Raises:
-        SerializationError: the file raises, or it is unclear which pipeline is meant.
+        SerializationError: the file raises an error, or it is unclear which pipeline is meant.
     """
     if as_dali:
         from penstock import compat

@@ -17,17 +17,18 @@ from penstock.serving.installation import Installation, find_installation
 from penstock.serving.shim import shim
 
 MODEL_HOSTS = ("native", "stub")
-"""Triton's process, and its Python stub."""
+"""The hosts of models: ``native``, which is Triton's process, and ``stub``, which is Triton's Python stub."""
 
 MODEL_HOST_VARIABLE = "PENSTOCK_BACKEND"
-"""The environment variable that selects the default."""
+"""The environment variable that selects the default host."""
 
-# By default, glibc's malloc retains memory that many threads have freed, each in a separate arena, and raises the size
-# from which memory returns to the system to that of the largest block seen. If models run inside the server, the
-# tensors of answers are allocated there, too: up to 32 MiB, the most that malloc allows, they come from retained
-# memory, whose pages need not be cleared again. Up to 128 MiB of free memory, enough for the answers of several batches, are not returned
-# to the system. OpenBLAS gets a single thread, as operators have threads of their own: a server that was loading a model once hung while
-# numpy inverted a
+# By default, glibc's malloc retains memory that many threads have freed, for each thread in a separate arena, and when a large block is
+# freed, it raises the size from which blocks are returned to the system to the size of that block. If models run inside the server, malloc
+# also allocates the tensors of answers: with these settings, tensors of up to 32 MiB, the most that malloc allows, come
+# from retained memory, whose pages need not be cleared again, and up to 128 MiB of free memory, enough for the answers
+# of several batches, are retained.
+#
+# OpenBLAS gets a single thread, because operators have their own threads: while loading a model, a server once hung when numpy inverted a
 # matrix of 3 x 3, because OpenBLAS waited for its threads.
 DEFAULT_VARIABLES = {
     "stub": {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 << 10)},
@@ -41,7 +42,7 @@ DEFAULT_VARIABLES = {
 
 
 class ModelHost(NamedTuple):
-    """A host of models, one of :data:`MODEL_HOSTS`, with the environment and the Triton that it needs."""
+    """A host of models: its name, which is one of :data:`MODEL_HOSTS`, and the environment and the Triton that it needs."""
 
     name: str
     environment: Environment
@@ -51,15 +52,15 @@ class ModelHost(NamedTuple):
 def find_host(
     name: str | None, environment: Environment | str | Path | None, report: Callable[[str], object]
 ) -> ModelHost:
-    """Return the requested host of models, or the first that works.
+    """Return the requested host of models, or the first one that works.
 
     Args:
-        name: the host's name; None: any.
-        environment: the environment to serve from, or its folder; None: to be found.
-        report: called with the reason if models run elsewhere than in Triton's process.
+        name: the name of the requested host; None: any.
+        environment: the serving environment, or its folder; None: search for one.
+        report: called with the reason if models cannot run in Triton's process.
 
     Raises:
-        PenstockError: there is no environment, no Triton, or no library to host models with.
+        PenstockError: there is no environment, no Triton, or no library for hosting Python.
     """
     if name is not None:
         return _host(name, environment)
@@ -85,7 +86,7 @@ def _host(name: str, requested: Environment | str | Path | None) -> ModelHost:
     elif not installed_triton():
         environment = find_environment(requested, native)
     else:
-        # An installed Triton's stub only works with the machine's Python, but hosting works with any.
+        # The stub of an installed Triton only works with the machine's Python; hosting works with any Python.
         environment = describe(requested or (sys.executable if native else shutil.which("python3") or "python3"))
         if native and not environment.has_library():
             raise ServerError(
@@ -95,7 +96,7 @@ def _host(name: str, requested: Environment | str | Path | None) -> ModelHost:
 
 
 def host_variables(name: str, environment: Environment) -> dict[str, str]:
-    """Return the environment variables of a server that uses an environment's Python."""
+    """Return the environment variables of a server whose models use the Python of an environment."""
     variables = DEFAULT_VARIABLES[name] | dict(os.environ)
     for inherited in ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__", "PYENV_VERSION"):
         variables.pop(inherited, None)
@@ -108,11 +109,11 @@ def host_variables(name: str, environment: Environment) -> dict[str, str]:
 
 
 def with_stub(host: ModelHost, isolated: list[str]) -> ModelHost:
-    """Return a host in Triton's process that can also start the stub, for isolated models: its environment has a NumPy that
-    exchanges data with the stub.
+    """Return a host in Triton's process that can also start the stub for isolated models, because its environment has a NumPy that
+    can exchange data with the stub.
 
     Raises:
-        ServerError: there is no such environment.
+        ServerError: there is no suitable environment.
     """
     environment = host.environment
     try:
@@ -126,8 +127,8 @@ def with_stub(host: ModelHost, isolated: list[str]) -> ModelHost:
 
 
 def strings_in_stub(host: ModelHost, repositories: list[Path]) -> Iterator[str]:
-    """Return warnings about plain Python models, which always run in the stub, if that cannot exchange their byte
-    strings.
+    """Yield a warning for each plain Python model that uses strings, if the stub cannot exchange byte strings: plain models always
+    run in the stub.
     """
     if not host.installation.from_wheel or host.environment.exchanges_with_stub:
         return

@@ -1,8 +1,8 @@
-"""Python files of models: each may import the modules beside it, but not those of other models.
+"""Imports the Python files of models, which can import modules in their own folder, but not those of other models.
 
-A model's folder is a package with a name that only the importer knows; its files' imports by plain names are looked up
-there first, as for a script. So two models can both have a module `helper` in one process, and imports inside
-functions, which run much later, still find the right one.
+A model's folder is treated as a package with a name that only the importer knows. Imports of plain names in its files search this folder
+first, as in a script. So two models in one process can both have a module `helper`, and imports inside functions, which run much later,
+still find the right one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _noting: contextvars.ContextVar[Imports | None] = contextvars.ContextVar("pensto
 
 
 class Imports:
-    """Records which files of models are imported inside it, so that they can be unloaded with their model.
+    """Records which files of models are imported in this context, so that they can be unloaded with their model.
 
     >>> with Imports() as imports:
     ...     module = import_file(Path("model_repository/preprocess/1/pipeline.py"))
@@ -58,7 +58,7 @@ class Imports:
         self._packages.append(package)
 
     def forget(self) -> None:
-        """Unload the modules."""
+        """Unload the recorded modules."""
         for package in self._packages:
             for name in [name for name in list(sys.modules) if name.partition(".")[0] == package]:
                 sys.modules.pop(name, None)
@@ -66,10 +66,10 @@ class Imports:
 
 
 def import_file(path: Path) -> ModuleType:
-    """Return the module of a model's Python file, freshly loaded, like the modules beside it.
+    """Load a model's Python file, and the modules in its folder that it imports, anew; return the module.
 
     Raises:
-        SerializationError: it, or a module that it imports, raises; the message has the line.
+        SerializationError: the file, or a module that it imports, raises an error; the message names the line.
     """
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
@@ -94,25 +94,25 @@ def import_file(path: Path) -> ModuleType:
 
 
 def _find_new_files() -> None:
-    """Invalidate Python's import caches, as folders may have new files."""
+    """Invalidate Python's import caches, because folders may have new files."""
     with _invalidating:
         while True:
             try:
                 importlib.invalidate_caches()
             except RuntimeError:
-                continue  # Another thread is importing something.
+                continue  # another thread is importing something: try again
             return
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """Loads a model's file, which sees its own folder first."""
+    """Loads a model's file, whose imports search its own folder first."""
 
     def exec_module(self, module: ModuleType) -> None:
         vars(module)["__builtins__"] = vars(builtins) | {"__import__": self._import}
         super().exec_module(module)
 
     def get_code(self, fullname: str) -> Any:
-        # Straight from the source: a repository may be read-only, and a file may change twice within a second.
+        # Compiled from the source, without cached bytecode: a repository may be read-only, and a file may change twice within a second.
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
 
@@ -124,7 +124,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> object:
-        """Import like the built-in function, but resolve plain names of modules in the model's folder to these modules."""
+        """Import like the built-in function, except that the plain name of a module in the model's folder means that module."""
         package = self.name.partition(".")[0]
         if level or not _is_beside(package, name.partition(".")[0]):
             return builtins.__import__(name, globals, locals, fromlist or (), level)

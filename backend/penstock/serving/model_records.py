@@ -1,4 +1,4 @@
-"""Records of the folders from which Triton loads models into its process, for the process that supervises it."""
+"""Records from which folders Triton loads models into its process, for the process that supervises Triton."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MODEL_RECORDS = "PENSTOCK_MODEL_RECORDS"
 
 
 class ModelRecords:
-    """Records of models.
+    """Records of the folders of loaded models.
 
     Args:
-        folder: the folder of the records, one file per record; None: nothing is recorded.
+        folder: the folder for the records, with one file for each; None: nothing is recorded.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -25,12 +25,12 @@ class ModelRecords:
 
     @classmethod
     def of_server(cls) -> ModelRecords:
-        """Return the records of this process's server."""
+        """Return the records of the server in this process."""
         folder = os.environ.get(MODEL_RECORDS)
         return cls(Path(folder) if folder else None)
 
     def write(self, model: str, folder: Path) -> None:
-        """Record a loaded model. If the disk is full, the model cannot be restored after the server has died."""
+        """Record a loaded model. If the disk is full, nothing is recorded, so the model cannot be restored if the server dies."""
         if self._folder is None:
             return
         path = self._folder / uuid.uuid4().hex
@@ -40,7 +40,7 @@ class ModelRecords:
             beside.rename(path)
 
     def folders(self) -> dict[str, Path]:
-        """Return the last recorded folder of each model."""
+        """Return the folder that was last recorded for each model."""
         paths = [] if self._folder is None else [path for path in self._folder.iterdir() if not path.suffix]
         for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns):
             model, folder = json.loads(path.read_text())

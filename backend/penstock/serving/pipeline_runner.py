@@ -1,4 +1,4 @@
-"""`PipelineRunner`: runs a pipeline on fed data, and proves that the outputs were made from it."""
+"""`PipelineRunner`: runs a pipeline on fed data, and verifies that the outputs were made from this data."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ logger = logging.getLogger(__name__)
 
 
 class MixUpError(PenstockError):
-    """A pipeline returned something other than the results for the fed batch; it must not reach a client."""
+    """A pipeline returned something other than the results for the batch it was fed. These must not reach a client."""
 
 
 @dataclass(frozen=True)
 class Ticket:
-    """A batch fed to one source; compared by identity.
+    """Identifies a batch that was fed to a source; compared by identity.
 
     Attributes:
-        source: the operator's name.
-        batch: counted from 1.
+        source: the name of the source operator.
+        batch: the number of the batch, from 1.
     """
 
     source: str
@@ -37,7 +37,7 @@ class Ticket:
 
 
 class RebuiltError(PenstockError):
-    """The pipeline was rebuilt, after a mix-up, while a batch of it was in flight: the batch has to be run again."""
+    """The pipeline was rebuilt after a mix-up while a batch was in flight; the batch must be run again."""
 
 
 @dataclass(slots=True)
@@ -45,10 +45,10 @@ class BegunBatch:
     """A batch in flight.
 
     Attributes:
-        executor: runs it.
+        executor: the executor that runs the batch.
         batch: the batch.
-        count: its number of samples.
-        builds: how often the pipeline had been rebuilt when it was begun.
+        count: the batch's number of samples.
+        builds: how often the pipeline had been rebuilt when the batch was begun.
     """
 
     executor: Executor
@@ -58,19 +58,19 @@ class BegunBatch:
 
 
 class PipelineRunner:
-    """Runs a pipeline, and compares the data that each source returned with the data that it was fed.
+    """Runs a pipeline, and checks that each source returned the data that it was fed.
 
-    One batch may be begun while the previous one is completed by another thread. Once a batch is begun, whatever the outcome, no
-    source holds data. After a mix-up the pipeline is rebuilt.
+    One batch may be begun while another thread completes the previous one. After a batch was begun, successfully or not, no
+    source has data left. After a mix-up, the pipeline is rebuilt.
 
     Args:
-        pipeline: nothing else may run or feed it.
+        pipeline: the pipeline, which nothing else may run or feed.
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._batches = self._builds = 0
-        # Held while operators run, as only one batch's may run at a time.
+        # Held while operators run: only the operators of one batch may run at a time.
         self._lock = threading.Lock()
 
     @property
@@ -86,17 +86,17 @@ class PipelineRunner:
         destinations: Mapping[int, Destination] | None = None,
         allowance: BatchMemory | None = None,
     ) -> Result:
-        """Return the pipeline's results for a batch; failed samples are among the result's failures.
+        """Return the pipeline's results for a batch; failed samples are in its ``failures``.
 
         Args:
             batches: the data of each source; other names are ignored.
             count: the number of samples.
-            watch: observes the run; it may stop it.
-            destinations: buffers for outputs, by number, into which they are written if their operators allow it.
+            watch: observes the run, and may stop it.
+            destinations: buffers for outputs, by the output's number; outputs are written into them if their operators allow it.
             allowance: the memory limit of the batch.
 
         Raises:
-            MixUpError: the outputs are not those of the batch.
+            MixUpError: the outputs were not made from the batch.
             OperatorError: the batch as a whole was rejected.
         """
         return self.complete(self.begin(batches, count, watch, destinations, allowance))
@@ -109,7 +109,7 @@ class PipelineRunner:
         destinations: Mapping[int, Destination] | None = None,
         allowance: BatchMemory | None = None,
     ) -> BegunBatch:
-        """Begin a batch that :meth:`complete` completes; arguments and errors are those of :meth:`run`."""
+        """Begin a batch, which :meth:`complete` completes; for arguments and errors, see :meth:`run`."""
         with self._lock:
             executor, builds = self._pipeline.executor, self._builds
             sources = executor.input_operators
@@ -136,7 +136,7 @@ class PipelineRunner:
 
         Raises:
             MixUpError, OperatorError: see :meth:`run`.
-            RebuiltError: the pipeline that the batch was begun with is closed.
+            RebuiltError: the pipeline was rebuilt since the batch was begun.
         """
         executor = begun.executor
         executor.await_begun(begun.batch)
@@ -161,15 +161,16 @@ class PipelineRunner:
         watching: Callable[[int], Watch] | None = None,
         allowing: Callable[[int], BatchMemory] | None = None,
     ) -> Generator[Result, None, None]:
-        """Yield the pipeline's results for a sample that lasts for several runs, one result per run, until its data
-        ends.
+        """Yield the pipeline's results for a sample that lasts for several runs, one result for each run, until the sample's
+        data ends.
 
         Args:
-            batches: the data of each source: the one sample that lasts for several runs; for any other source, either one sample, which is
-                used for all samples of each run, or several, of which each run uses the first ones, as many as it has samples.
-            watching: makes the observer of a run from its number of samples; it may stop the run, and the stream with
-                it.
-            allowing: makes the memory limit of a run from its number of samples.
+            batches: the data of each source: for a source whose sample lasts for several runs, that sample; for any other source,
+                either one sample, which is used for all samples of each run, or several, of which a run with n samples uses the
+                first n.
+            watching: returns the observer of a run, which may stop the run and so the stream; takes the run's number of
+                samples.
+            allowing: returns the memory limit of a run; takes the run's number of samples.
 
         Raises:
             MixUpError, OperatorError: see :meth:`run`.
@@ -201,14 +202,14 @@ class PipelineRunner:
         return {name: Ticket(name, self._batches) for name in sources}
 
     def _next_count(self, multi_run: Iterable[InputOperator]) -> int:
-        """Return the number of samples in the next run; 1 if it will fail."""
+        """Return the number of samples in the next run; 1 if a source cannot tell, as its run will fail."""
         pending = [source.pending_batch_size() or 1 for source in multi_run]
         return min(*pending, self._pipeline.executor.max_batch_size)
 
     def _run_part(
         self, tickets: Mapping[str, Ticket], count: int, watch: Watch | None, allowance: BatchMemory | None
     ) -> Result:
-        """Run the pipeline on a part of the data that its sources were fed, and check the results."""
+        """Run the pipeline on the next part of the data that its sources were fed, and check the results."""
         try:
             result = self._pipeline.executor.run_once(isolate=True, watch=watch, allowance=allowance)
             if not result.stopped:
@@ -234,12 +235,12 @@ class PipelineRunner:
         for source in sources.values():
             source.drop()
         if any(source.has_data() for source in sources.values()):
-            # A source that keeps its data would return it in the next batch, so the next run creates new sources.
+            # A source that does not drop its data would return it in the next batch, so the next run must create new sources.
             self._close()
 
 
 def _control_batch(batch: TensorList, count: int) -> TensorList:
-    """Return a batch of one sample repeated in the same memory; from a larger batch, the first samples."""
+    """Return ``count`` samples: the only sample of a batch, repeated without copying it, or the first samples of a larger batch."""
     samples = list(batch.samples)
     return type(batch).of_samples(samples * count if len(samples) == 1 else samples[:count], batch.layout())
 
@@ -250,7 +251,7 @@ def _check_taken(result: Result, tickets: Mapping[str, Ticket], sources: Mapping
     Args:
         result: the run's result.
         tickets: the tickets of the data that each source was fed.
-        sources: the sources that must have returned all their data.
+        sources: the sources that must have no data left.
     """
     for name, ticket in tickets.items():
         returned_ticket = result.taken.get(name)
@@ -263,11 +264,11 @@ def _check_taken(result: Result, tickets: Mapping[str, Ticket], sources: Mapping
 
 
 def _check_counts(result: Result, count: int) -> None:
-    """Raise MixUpError unless each output has a sample, or parts, for each of the ``count`` samples fed."""
-    # If every sample has failed, an operator that derives its output types from results has no output.
+    """Raise MixUpError unless the samples of each output, or their parts, belong to the ``count`` samples that were fed."""
+    # If every sample has failed, an operator that derives the types of its outputs from results has empty outputs.
     all_failed = len(result.failures) == count
     for index, batch in enumerate(result.outputs):
-        # Parts know the sample that they are from.
+        # For parts, the batch records from which sample each was made.
         stray = batch.made_of(0, count) != (0, len(batch))
         if stray and not all_failed:
             raise MixUpError(

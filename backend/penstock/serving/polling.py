@@ -1,4 +1,4 @@
-"""Finds changed models of a repository, for servers in the mode "poll"."""
+"""Finds changed models in repositories, for servers in the mode "poll"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Changes:
     Attributes:
         edited: new models, and models with changed files.
         removed: models whose folders are gone.
-        under_way: whether there are more changes, to files that may still be being written.
+        under_way: whether there are further changes, to files that may still be being written.
     """
 
     edited: list[str]
@@ -26,7 +26,7 @@ class Changes:
 
 
 class Repositories:
-    """The folders of models, scanned repeatedly.
+    """Repositories that are scanned repeatedly for changes.
 
     Args:
         folders: the repositories.
@@ -38,8 +38,8 @@ class Repositories:
         self._known = dict(self._last)
 
     def changes(self) -> Changes:
-        """Return the changes since the last report that are older than the last scan, so that half-written models are
-        ignored."""
+        """Scan the repositories, and return the changes since the last report. Changes that the previous scan did not find yet are
+        reported later, as models may be half-written."""
         last, self._last = self._last, self._fingerprints()
         names = sorted(self._last.keys() | self._known.keys())
         changed = [name for name in names if self._last.get(name) != self._known.get(name)]
@@ -68,7 +68,7 @@ class Repositories:
 def _fingerprint(model: Path) -> _Fingerprint:
     files = set()
     for folder, folders, names in os.walk(model):
-        # Written by Python when a model is loaded, so it is not a change of the model.
+        # Python writes this folder when a model is loaded, so it is no change of the model.
         folders[:] = [name for name in folders if name != "__pycache__"]
         paths = [os.path.join(folder, name) for name in names + folders]
         for path in paths:

@@ -15,19 +15,19 @@ _LISTENING = "0A"
 
 
 def choose_ports(host: str, requested: Mapping[str, int | None]) -> dict[str, int]:
-    """Return the port of each use.
+    """Return the port for each use.
 
     Args:
         host: the address to listen on.
-        requested: the ports by use; None: any that is free. Another program may take one before the server does.
+        requested: the ports by use; None: any free port, which another program may take before the server does.
 
     Raises:
-        ServerError: a port that the user sets is taken.
+        ServerError: a requested port is in use.
     """
     for use, port in requested.items():
         if port is not None:
             _check_free(host, port, use)
-    # All are held open until every port is chosen, so that they differ.
+    # All ports are held open until every port is chosen, so that they differ.
     with contextlib.ExitStack() as held:
         return {
             use: held.enter_context(_bound(host, 0)).getsockname()[1] if port is None else port
@@ -36,13 +36,13 @@ def choose_ports(host: str, requested: Mapping[str, int | None]) -> dict[str, in
 
 
 def belongs_to_another(port: int, group: int) -> bool:
-    """Return whether a program outside of a group of processes listens on a port; False if that cannot be determined."""
+    """Return whether a process outside of process group ``group`` listens on a port; False if that cannot be determined."""
     listening = set(_listening(port))
     if not listening:
         return False
     theirs = False
     for process in _processes():
-        # Processes of other users cannot be inspected.
+        # The files of other users' processes cannot be listed.
         with contextlib.suppress(OSError):
             if not listening.isdisjoint(_open_files(process)):
                 if group in (process, os.getpgid(process)):
@@ -52,7 +52,7 @@ def belongs_to_another(port: int, group: int) -> bool:
 
 
 def _listening(port: int) -> Iterator[str]:
-    """Yield the sockets that listen on a port, as the links in `/proc/<process>/fd` name them."""
+    """Yield the sockets that listen on a port, by the names that the links in `/proc/<process>/fd` have."""
     for protocol in ("tcp", "tcp6"):
         table = Path("/proc/net", protocol)
         for line in table.read_text().splitlines()[1:] if table.exists() else ():
@@ -67,7 +67,7 @@ def _processes() -> list[int]:
 
 def _open_files(process: int) -> Iterator[str]:
     for descriptor in Path(f"/proc/{process}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
+        with contextlib.suppress(FileNotFoundError):  # the file was closed in the meantime
             yield os.readlink(descriptor)
 
 
@@ -84,7 +84,7 @@ def _check_free(host: str, port: int, use: str) -> None:
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
-    # As servers do, so that lingering connections of an earlier server don't matter.
+    # As servers do, so that lingering connections of an earlier server do not prevent this.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))

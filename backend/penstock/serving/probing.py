@@ -1,4 +1,4 @@
-"""A pipeline's inputs and outputs: as declared, and as found by running it on small synthetic inputs of two sizes."""
+"""Finds the properties of a pipeline's inputs and outputs: by its declarations, and by running it on small synthetic inputs."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ logger = logging.getLogger(__name__)
 
 
 class TrialRunError(PenstockError):
-    """The server cannot run a pipeline on any input: it lacks memory, space, permission or a library, or a library fails."""
+    """The server cannot run a pipeline on any input: memory, space, a permission or a library is missing, or a library fails."""
 
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """Known properties of one input or output.
+    """The known properties of an input or output.
 
     Attributes:
         name: the node's name.
-        dtype: its elements' dtype, or None if unknown.
-        dims: extents of a sample, -1 if variable; None if the rank is unknown.
-        layout: a sample's layout, or empty.
+        dtype: the type of the elements; None if unknown.
+        dims: the extents of a sample, -1 for variable ones; None if the rank is unknown.
+        layout: the layout of a sample; an empty string if unknown.
     """
 
     name: str
@@ -45,12 +45,12 @@ class TensorInfo:
 
 
 def source_steps(pipeline: Pipeline) -> Iterator[OpNode]:
-    """Return the pipeline's input operators, in order."""
+    """Yield the nodes of the pipeline's input operators, in order."""
     return (op for op in pipeline.graph.operators if issubclass(operator_class(op.schema.name), InputOperator))
 
 
 def streams(pipeline: Pipeline) -> bool:
-    """Return whether a request's data lasts for several runs, like a video returned in sequences."""
+    """Return whether the data of a request lasts for several runs, such as a video that is returned in sequences."""
     return bool(multi_run_sources(pipeline))
 
 
@@ -61,13 +61,13 @@ def multi_run_sources(pipeline: Pipeline) -> set[str]:
 
 
 def declared_inputs(pipeline: Pipeline) -> list[TensorInfo]:
-    """Return the declarations of the pipeline's input operators."""
+    """Return the declared properties of the pipeline's inputs."""
     return [_declared_input(op) for op in source_steps(pipeline)]
 
 
 def _declared_input(op: OpNode) -> TensorInfo:
     if "dtype" not in op.schema.all_arguments:
-        # The type of the input is fixed: the contents of a file.
+        # The type of this input is fixed: it is the contents of a file.
         return TensorInfo(op.name, UINT8, (-1,))
     dtype, ndim, layout = (op.arguments.get(key) for key in ("dtype", "ndim", "layout"))
     if ndim is None and layout:
@@ -77,7 +77,7 @@ def _declared_input(op: OpNode) -> TensorInfo:
 
 
 def declared_outputs(pipeline: Pipeline) -> list[TensorInfo]:
-    """Return the declarations of the pipeline's outputs."""
+    """Return the declared properties of the pipeline's outputs."""
     return [
         TensorInfo(node.name, dtype, None if ndim is None else (-1,) * ndim)
         for node, dtype, ndim in zip(pipeline.graph.outputs, pipeline.output_dtype(), pipeline.output_ndim())
@@ -89,7 +89,7 @@ class Trial:
     """A successful run of a pipeline on synthetic inputs.
 
     Attributes:
-        outputs: the known properties of its outputs.
+        outputs: the properties of the pipeline's outputs that the run showed.
         sample: the inputs of one sample, by name.
     """
 
@@ -98,23 +98,23 @@ class Trial:
 
 
 def probe(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None) -> list[TensorInfo] | None:
-    """Return the outputs of a pipeline for synthetic inputs; None if it accepts none of them: see :func:`run_trial`."""
+    """Return the properties of a pipeline's outputs for synthetic inputs; None if it accepts none of these. See :func:`run_trial`."""
     trial = run_trial(pipeline, configured)
     return None if trial is None else trial.outputs
 
 
 def run_trial(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None) -> Trial | None:
-    """Run a pipeline on synthetic inputs; return None, and log it, if it accepts none of them.
+    """Run a pipeline on synthetic inputs; if it accepts none of them, log this and return None.
 
-    Runs the pipeline, so that its kernels are compiled before the first request; encoded images are JPEGs, whose
-    decoding has the most kernels. This changes the pipeline's state, so it must not serve afterwards.
+    The run also compiles kernels before the first request; encoded images are JPEGs, whose decoding has the most kernels. As
+    it changes the pipeline's state, the pipeline must not be used for requests afterwards.
 
     Args:
-        pipeline: the pipeline that never serves.
-        configured: the configuration of inputs, by name, for what the pipeline does not declare.
+        pipeline: the pipeline, which must never answer requests.
+        configured: the configured properties of inputs, by name; used where the pipeline does not declare them.
 
     Raises:
-        TrialRunError: the pipeline cannot run, for a reason of the server.
+        TrialRunError: the pipeline cannot run, because of a fault of the server.
     """
     inputs = [_combined(declared, (configured or {}).get(declared.name)) for declared in declared_inputs(pipeline)]
     errors: dict[str, Exception] = {}
@@ -137,16 +137,16 @@ def run_trial(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = 
 
 
 def _kinds_for(inputs: Iterable[TensorInfo]) -> list[str]:
-    """Return the kinds of files to try in turn; a single one without a name if no input takes files."""
+    """Return the kinds of files to try, in order; a single empty string if no input takes files."""
     return list(_ENCODED) if any(_is_encoded(info) for info in inputs) else [""]
 
 
 def _refuse_faults_of_the_server(errors: Sequence[Exception]) -> None:
-    """Raise an error if a trial run failed for a reason of the server, so that requests would fail, too."""
+    """Raise TrialRunError if the trial runs failed because of a fault of the server, so that requests would fail, too."""
     found = [server_cause(error) for error in errors]
     for error, cause in zip(errors, found):
-        # A file of another kind than the pipeline's may meet a missing library, or break one, so all kinds have to
-        # fail.
+        # Files of a kind that the pipeline is not meant for may need a missing library, or make a library fail. So this counts only if
+        # all kinds fail.
         if cause is not None and (is_about_resources(cause) or None not in found):
             raise TrialRunError(f"the model cannot answer any request here: {_in_one_line(error)}") from error
 
@@ -171,7 +171,7 @@ def _synthetic_sample(inputs: Iterable[TensorInfo], kind: str, scale: int) -> di
 
 
 def run_sample(pipeline: Pipeline, sample: Mapping[str, TensorList]) -> list[TensorList]:
-    """Return the outputs of a pipeline, which never serves, for one sample; raise the error if it fails."""
+    """Return the outputs of a pipeline, which must never answer requests, for one sample; raise the sample's error if it fails."""
     runner = PipelineRunner(pipeline)
     result = next(runner.stream(sample)) if streams(pipeline) else runner.run(sample, 1)
     if result.failures:
@@ -194,7 +194,7 @@ def _made_up(info: TensorInfo, kind: str, scale: int) -> np.ndarray:
 
 
 def made_up_image(kind: str, scale: int) -> bytes:
-    """Return a grey image, encoded in colour."""
+    """Return an encoded colour image whose pixels are grey."""
     from PIL import Image
 
     buffer = io.BytesIO()
@@ -213,7 +213,7 @@ def _wav(scale: int) -> bytes:
 
 
 def _clip(scale: int) -> bytes:
-    """Return a video of ``scale`` frames, so that the lengths of sequences vary with ``scale`` unless they are padded."""
+    """Return an encoded video of ``scale`` frames, so that the length of sequences varies with ``scale`` unless they are padded."""
     import av
 
     buffer = io.BytesIO()
@@ -236,7 +236,7 @@ _ENCODED: dict[str, Callable[[int], bytes]] = {
 
 
 def _shape_of(batch: TensorList) -> tuple[int, ...]:
-    """Return the extents of the first sample; each is -1 if there is no sample, such as for an image without boxes."""
+    """Return the extents of the first sample; all are -1 if there is no sample, for example for an image without boxes."""
     return batch.shapes[0] if len(batch) else (-1,) * batch.ndim()
 
 

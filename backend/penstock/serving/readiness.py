@@ -1,7 +1,7 @@
-"""Keeps models that cannot answer from being reported ready: unloads them until they can answer.
+"""Prevents models that cannot answer from being reported ready: unloads them until they can answer.
 
-In Triton 2.51, a backend cannot report that a loaded model is not ready. So models report it in a metric (`self_check`), and
-each attempt to reload one begins with a trial run that shows whether it can answer.
+In Triton 2.51, a backend cannot report that a loaded model is not ready. So models report it in a metric (see `self_check`), and
+reloading a model begins with a trial run, which shows whether the model can answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from penstock.serving.control import Control, ServerError, readable
 from penstock.serving.metrics import Metric
 
 READ_SECONDS = 2.0
-"""How often the metrics are read."""
+"""The number of seconds between two readings of the metrics."""
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 30.0
@@ -45,16 +45,16 @@ class Watched(Protocol):
 
     @property
     def metrics_url(self) -> str:
-        """The address of its metrics."""
+        """The URL of the server's metrics."""
 
 
 class Readiness:
-    """Unloads and reloads those models of one server that cannot answer.
+    """Unloads the models of a server that cannot answer, and reloads them when they can.
 
     Args:
         server: the server that is supervised.
-        report: called with the action on a model, and its reason.
-        ending: set when the supervision ends.
+        report: called with a line of text on what is done with a model, and why.
+        ending: an event that is set when the supervision ends.
     """
 
     def __init__(self, server: Watched, report: Callable[[str], None], ending: threading.Event) -> None:
@@ -65,7 +65,7 @@ class Readiness:
         self._known = set[str]()
 
     def unready(self) -> Iterator[tuple[str, Callable[[], None]]]:
-        """If a check is due, yield each model that has become unable to answer, with its repair."""
+        """If a check is due, yield each model that has become unable to answer, with a function that repairs it."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -91,12 +91,12 @@ class Readiness:
         parameters = self._own_parameters(model)
         self._report(f"{model} cannot answer requests (its log has the reason); it is unloaded until it can")
         control.unload(model)
-        # Immediately the first time: Triton counts as ready with an unloaded model, but not with one that failed to load.
+        # The first attempt is immediate. If a model failed to load, Triton counts as not ready; with an unloaded model, it counts as ready.
         pause, reported = 0.0, ""
         while not self._ending.wait(pause):
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS) or FIRST_PAUSE_SECONDS
             try:
-                # Somebody else may have loaded the model, or restarted the server.
+                # Someone else may have loaded the model in the meantime, or restarted the server.
                 if not any(entry.ready for entry in control.models() if entry.name == model):
                     control.load(model, parameters)
                 self._report(f"{model} serves again, after {time.monotonic() - began:.1f} s")
@@ -107,13 +107,13 @@ class Readiness:
                     self._report(f"{model} cannot answer yet: {readable(reported).rstrip('; ')}")
 
     def _own_parameters(self, model: str) -> dict[str, str]:
-        """Return the parameters with which a client may have loaded the model, to reload it with them."""
+        """Return the parameters with which a client may have loaded the model, for reloading it."""
         config = self._server.control.configuration(model) if self._server.clients_load else None
         return {} if config is None else {"config": json.dumps(config)}
 
 
 def failing_models(metrics_url: str) -> set[str]:
-    """Return the models with an instance that cannot answer; empty if the metrics cannot be read."""
+    """Return the models with an instance that cannot answer; an empty set if the metrics cannot be read."""
     try:
         with urllib.request.urlopen(metrics_url, timeout=5) as answer:
             page = answer.read().decode(errors="replace")

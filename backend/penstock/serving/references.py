@@ -1,4 +1,4 @@
-"""`References`: files that requests name by an address, or contain as base64, instead of their bytes."""
+"""`References`: resolves references to files: addresses (URLs), and data URLs with base64, that requests contain instead of files."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ Strings = list["np.ndarray | Future[bytes]"]
 
 
 class References:
-    """Replaces references in the inputs of a model that may have them.
+    """Replaces references by files, in the inputs of a model that may have references.
 
-    Files of all requests of a batch are fetched at the same time.
+    The files of all requests of a batch are fetched concurrently.
 
     Args:
         inputs: the model's inputs.
-        settings: the model's settings: which inputs may have references, and what may be fetched.
-        fetcher: fetches files; by default within the settings' limits.
+        settings: the model's settings, which say which inputs may have references, and what may be fetched.
+        fetcher: fetches files; by default a fetcher with the limits in the settings.
 
     Raises:
-        ConfigurationError: a name is not an input, or the input does not take byte strings.
+        ConfigurationError: the settings name something that is not an input, or an input that does not take byte strings.
     """
 
     def __init__(self, inputs: Sequence[InputSpec], settings: Settings, fetcher: Fetcher | None = None) -> None:
@@ -53,18 +53,18 @@ class References:
         )
 
     def resolved(self, requests: Sequence[Request]) -> Sequence[Request]:
-        """Return the requests, with files instead of references; the error of one is raised when its input is read."""
+        """Return the requests with references replaced by files; the error of a request is raised when its input is read."""
         if not self._names:
             return requests
         return [_Resolved(request, self._begin(request)) for request in requests]
 
     def close(self) -> None:
-        """End the threads that fetch."""
+        """End the threads that fetch files."""
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _begin(self, request: Request) -> Mapping[str, _Input | Exception]:
-        """Start to fetch the files that the inputs of a request refer to."""
+        """Start to fetch the files to which the inputs of a request refer."""
         begun: dict[str, _Input | Exception] = {}
         for name in self._names:
             try:
@@ -88,7 +88,7 @@ class References:
         return string
 
     def _decoded(self, name: str, number: int, url: bytes) -> bytes:
-        """Return the bytes of a data URL (RFC 2397) in base64."""
+        """Decode a data URL (RFC 2397) with base64."""
         head, comma, content = url.partition(b",")
         if not comma or not head.lower().endswith(b";base64"):
             raise _failure(name, number, "a data URL has the form data:image/jpeg;base64,... here")
@@ -101,11 +101,11 @@ class References:
 
 
 class _Input:
-    """An input with references, some of whose files may be on their way."""
+    """An input with references, some of whose files may still be being fetched."""
 
     def __init__(self, name: str, strings: Strings, shape: Sequence[int], seconds: float | None) -> None:
         self._name, self._strings, self._shape = name, strings, tuple(shape)
-        # The resolution of host names has no time limit.
+        # In addition to the fetcher's time limit, because it does not apply to the resolution of host names.
         self._patience = None if seconds is None else seconds + _GRACE_SECONDS
 
     def tensor(self) -> ByteStrings:
@@ -126,7 +126,7 @@ class _Input:
 
 
 class _Resolved:
-    """A request with files instead of references."""
+    """A request whose references are replaced by files."""
 
     def __init__(self, request: Request, inputs: Mapping[str, _Input | Exception]) -> None:
         self._request, self._inputs = request, inputs

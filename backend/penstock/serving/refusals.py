@@ -1,4 +1,4 @@
-"""Refusals of requests: the client's message, and the data for logs and metrics."""
+"""Refusals of requests: the message for the client, and the data for logs and metrics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock.serving.requests import RequestError
 
 
 class Kind(Enum):
-    """The reason why a request failed, as named in metrics and log lines."""
+    """Why a request failed, by the name in metrics and log lines."""
 
     REQUEST = "bad_request"
     LIMIT = "limit"
@@ -33,7 +33,7 @@ class Kind(Enum):
 
 
 class Status(Enum):
-    """Triton's codes of the errors that clients get, by their names and numbers there."""
+    """Triton's error codes for clients, with Triton's names and numbers."""
 
     INTERNAL = 1
     INVALID_ARG = 3
@@ -41,7 +41,7 @@ class Status(Enum):
     CANCELLED = 7
 
 
-# For an error that is not the server's, the first match gives the kind; anything else is an internal error.
+# The kinds of errors that are not the server's fault: the first match counts; other errors are internal.
 _KINDS: tuple[tuple[type[BaseException], Kind], ...] = (
     (CancelledError, Kind.CANCELLED),
     (LimitError, Kind.LIMIT),
@@ -56,12 +56,12 @@ class Refusal:
     """The answer to a request that could not be served.
 
     Attributes:
-        kind: the reason.
+        kind: why the request failed.
         message: the message for the client.
-        operator: the operator that failed, as the user wrote it, e.g. ``penstock.fn.crop``; or empty.
-        sample: index of the failing sample in its request, if a sample is at fault.
-        fault: who is at fault.
-        traceback: an internal error's traceback, for the log.
+        operator: the operator that failed, as the user wrote it, e.g. ``penstock.fn.crop``; or an empty string.
+        sample: the index of the failing sample in its request, if a sample is at fault.
+        fault: who is to blame.
+        traceback: the traceback of an internal error, for the log.
     """
 
     kind: Kind
@@ -73,7 +73,7 @@ class Refusal:
 
     @property
     def status(self) -> Status:
-        """The code of the error that the client gets."""
+        """The error code that the client gets."""
         if self.kind is Kind.CANCELLED:
             return Status.CANCELLED
         if self.kind in (Kind.RESOURCES, Kind.OVERLOAD):
@@ -85,18 +85,18 @@ def refusal_of(error: BaseException, start: int = 0) -> Refusal:
     """Return the answer to a request for which ``error`` was raised.
 
     Args:
-        error: the reason.
-        start: index of the request's first sample in its batch.
+        error: the error that was raised.
+        start: the index of the request's first sample in the batch.
     """
     fault = fault_of(error)
     kind = _kind_of(error, fault)
-    # As text: the error itself would refer to the frames that hold the refusal, and keep the request's memory alive.
+    # As text: the error would keep the frames alive through which it passed, and with them the request's memory.
     trace = traceback_text(error) if kind is Kind.INTERNAL else ""
     if isinstance(error, OperatorError):
         sample = None if error.sample is None else error.sample - start
         location = "" if sample is None else f" (sample {sample} of this request)"
-        # Some operators name the sample by its index in the batch, which means nothing to a client that shares the
-        # batch.
+        # Some operators name the sample by its index in the batch, which has no meaning for a client, whose request shares the
+        # batch with others.
         reason = error.reason if sample is None else re.sub(rf"#{error.sample}\b", f"#{sample}", error.reason)
         return Refusal(kind, f"{error.operator}: {reason}{location}", error.operator, sample, fault, trace)
     text = str(error) if isinstance(error, (PenstockError, RequestError)) else f"{type(error).__name__}: {error}"

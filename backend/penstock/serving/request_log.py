@@ -1,13 +1,13 @@
 """Log lines for tracing requests: one for each failed request, and one for each slow execution.
 
-A line is an event and fields::
+A line consists of an event and fields::
 
     request_failed model=thumbnail version=1 request=abc-17 fault=client kind=operator operator=penstock.fn.decoders.image sample=0 message=...
     slow_execution model=thumbnail version=1 samples=2 seconds=0.812 slowest=penstock.fn.resize slowest_seconds=0.640 requests=a,b
 
-Unknown values are omitted. In values, everything except visible ASCII is percent-encoded as in URLs, and so are ``%``,
-``=``, ``,``, quotes and backslashes: no request can forge a field. A message is always last, extends to the end of its
-line, and has its line breaks replaced by blanks.
+Unknown values are omitted. In values, all characters except visible ASCII ones are percent-encoded as in URLs, and so are ``%``,
+``=``, ``,``, quotes and backslashes, so that no request can forge a field. A message is always the last field and extends to the end
+of the line; its line breaks are replaced by blanks.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def slow_execution(
 
     Args:
         model, version: the model and version of the execution.
-        requests: their ids; empty ones are omitted.
-        samples: number of samples.
-        seconds: total time.
-        operators: seconds taken by each.
+        requests: the ids of the requests; empty ones are omitted.
+        samples: the number of samples.
+        seconds: how long the execution took, in seconds.
+        operators: the seconds that each operator took, by name.
     """
     slowest = max(operators, key=operators.__getitem__, default="")
     fields = {

@@ -1,4 +1,4 @@
-"""Requests: from their tensors to batches, and from batches to the tensors of answers."""
+"""Converts the tensors of requests to batches, and batches to the tensors of answers."""
 
 from __future__ import annotations
 
@@ -19,42 +19,44 @@ from penstock.tensors.transfers import array_to_host
 
 
 class RequestError(ValueError):
-    """A request is invalid."""
+    """Raised if a request is invalid."""
 
 
 class Request(Protocol):
-    """A request to a model, however it was received."""
+    """A request to a model, independent of how it was received."""
 
     @property
     def id(self) -> str:
-        """The client's name for the request, or empty."""
+        """The client's name for the request; an empty string if it has none."""
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """Parameters sent with the request: strings, numbers and booleans by name."""
+        """The request's parameters by name: strings, numbers and booleans."""
 
     @property
     def wanted(self) -> Collection[str]:
         """The names of the requested outputs."""
 
     def tensor(self, name: str) -> object:
-        """Return the array of an input (byte strings as objects, or as :class:`ByteStrings`); None if the request omits it."""
+        """Return an input as an array (byte strings as an array of objects, or as :class:`ByteStrings`); None if the request omits it."""
 
     def reserve(self, name: str, shape: Sequence[int], dtype: DALIDataType) -> np.ndarray | None:
-        """Return memory of the answer for an output, uninitialized, to be written and then passed as the output; None if there is none."""
+        """Return uninitialized memory of the answer for an output; write to it, and pass it as the output. None if it
+        cannot be reserved.
+        """
 
     def trace(self) -> int:
-        """Return the address of Triton's trace of the request; 0: it is not traced, or not known here."""
+        """Return the address of Triton's trace of the request; 0: it is not traced, or the trace is unknown."""
 
     def is_cancelled(self) -> bool:
-        """Return whether the answer is no longer wanted."""
+        """Return whether the request was cancelled."""
 
 
 class ByteStrings(list[np.ndarray]):
     """The byte strings of a tensor in order, as arrays.
 
     Attributes:
-        shape: the tensor's shape.
+        shape: the shape of the tensor.
     """
 
     shape: tuple[int, ...]
@@ -62,21 +64,21 @@ class ByteStrings(list[np.ndarray]):
 
 @dataclass(frozen=True)
 class InputSpec:
-    """How to convert an input's tensors to samples.
+    """Specifies how to convert the tensors of an input to samples.
 
     Attributes:
         name: the input's name.
-        is_bytes: whether elements are byte strings. Each is a sample, unless samples have several dimensions: the last one then holds the
-            bytes of each string.
-        dtype: the elements' dtype, if known.
-        ndim: a sample's number of dimensions, if the pipeline declares it.
-        layout: a sample's layout, or empty.
-        optional: whether a request may omit it.
-        default: the sample used then, or None.
-        repeats: whether the samples of the last request with the input may be used then.
-        multi_run: whether a sample may last for several runs of the pipeline, like a video returned in sequences.
-        is_control: whether it is a control of Triton's sequence batcher, one value for all samples of a request.
-        max_bytes: the largest size of a sample of several strings, in bytes, if limited.
+        is_bytes: whether elements are byte strings. Each string is a sample, unless samples have several dimensions, the last of which
+            then contains the bytes of each string.
+        dtype: the type of the elements, if known.
+        ndim: the number of dimensions of a sample, if the pipeline declares it.
+        layout: the layout of a sample; an empty string if unknown.
+        optional: whether a request may omit the input.
+        default: the sample that is used if a request omits the input, or None.
+        repeats: whether the samples of the last request that had the input may be used if a request omits it.
+        multi_run: whether a sample may last for several runs of the pipeline, such as a video that is returned in sequences.
+        is_control: whether the input is a control of Triton's sequence batcher, with one value for all samples of a request.
+        max_bytes: the largest size in bytes of a sample with several strings; None: no limit.
     """
 
     name: str
@@ -93,15 +95,15 @@ class InputSpec:
 
 
 def samples_of(tensor: Any, spec: InputSpec) -> list[object]:
-    """Return the samples of one request's tensor, as views of its memory.
+    """Return the samples in a request's tensor, as views of the tensor's memory.
 
     Args:
-        tensor: an array of shape (samples, ...), on the CPU or GPU; byte strings also as a list of ``bytes`` or of
-            arrays, which has a shape if a sample has several.
-        spec: the input's spec.
+            tensor: an array of shape (samples, ...), on the CPU or GPU. Byte strings may also be a list of ``bytes`` or of
+                arrays; if a sample consists of several strings, the list must have the attribute ``shape``.
+        spec: the specification of the input.
 
     Raises:
-        RequestError: the tensor is not a batch of such samples.
+        RequestError: the tensor is not a batch of samples of this input.
     """
     if spec.is_bytes:
         items = tensor if isinstance(tensor, list) else tensor.reshape(-1)
@@ -120,12 +122,12 @@ def samples_of(tensor: Any, spec: InputSpec) -> list[object]:
 
 
 def _padded_samples(strings: Sequence[np.ndarray], shape: Sequence[int], spec: InputSpec) -> list[object]:
-    """Return samples of several strings each, of shape (..., bytes): shorter strings are padded with zeros.
+    """Return samples that each consist of several strings, of shape (..., bytes); shorter strings are padded with zeros.
 
     Args:
         strings: the strings of all samples.
-        shape: the tensor's shape, with samples first.
-        spec: the input's spec.
+        shape: the shape of the tensor; the first extent is the number of samples.
+        spec: the specification of the input.
 
     Raises:
         RequestError: the rank is wrong, or a sample would become too large.
@@ -152,12 +154,12 @@ def _padded_samples(strings: Sequence[np.ndarray], shape: Sequence[int], spec: I
 
 
 def sample_of(value: object, spec: InputSpec) -> np.ndarray:
-    """Return a sample from a plain value: a number, a list of numbers, or a string.
+    """Convert a plain value to a sample: a number, a list of numbers, or a string.
 
-    A string is the sample itself if the input takes bytes, otherwise JSON: Triton's parameters have no lists.
+    A string is the sample itself if the input takes bytes; otherwise it is JSON, because Triton's parameters cannot be lists.
 
     Raises:
-        ValueError: the value is not a sample of this input.
+        ValueError: the value cannot be converted to a sample of this input.
     """
     sample = _checked_value(value, spec)
     if spec.ndim is not None and sample.ndim < spec.ndim:
@@ -192,7 +194,7 @@ def _bytes_of(item: object, name: str) -> np.ndarray:
 
 
 def to_batch(samples: Sequence[Any], spec: InputSpec) -> TensorList:
-    """Return all requests' samples of one input as a batch that shares their memory; on the CPU if any of them is there."""
+    """Return samples of an input as a batch that shares their memory, on the GPU if all samples are on the GPU; otherwise on the CPU."""
     on_cpu = [isinstance(sample, np.ndarray) for sample in samples]
     if not any(on_cpu):
         return TensorListGPU.of_samples([device_view(sample) for sample in samples], spec.layout)
@@ -202,15 +204,15 @@ def to_batch(samples: Sequence[Any], spec: InputSpec) -> TensorList:
 
 @dataclass(frozen=True)
 class OutputSpec:
-    """How to convert an output of the pipeline to a response's tensor.
+    """Specifies how to convert an output of the pipeline to a tensor of a response.
 
     Attributes:
         name: the name that clients see.
-        is_bytes: whether each sample, a row of bytes, becomes one byte string. A sample with more dimensions becomes one string per row,
-            without the zeros at its end.
+        is_bytes: whether the output becomes byte strings: a sample with one dimension becomes one string; a sample with more dimensions,
+            one string for each row, without the zeros at its end.
         split: whether the slices of a sample along its outer dimension become samples.
-        ndim: the tensor's number of dimensions, by which scalars with a dimension are recognized.
-        dims: the dimensions of a sample, as configured, for outputs without samples.
+        ndim: the tensor's number of dimensions; if it is 2, samples that are scalars get a dimension of extent 1.
+        dims: the configured dimensions of a sample, for outputs without samples.
     """
 
     name: str
@@ -221,22 +223,22 @@ class OutputSpec:
 
 
 class OutputParts:
-    """An output of a batch, which is cut into its requests' parts.
+    """An output of a batch, from which the parts for each request are taken.
 
     Args:
         batch: the output.
-        spec: the output's spec.
+        spec: the specification of the output.
     """
 
     def __init__(self, batch: TensorList, spec: OutputSpec) -> None:
         self._batch, self._spec = batch, spec
 
     def of(self, start: int, stop: int) -> Any:
-        """Return the samples from ``start`` to ``stop``, or the parts made of them, as one array, with a leading dimension for
-        them; without a copy if possible.
+        """Return the samples from ``start`` to ``stop``, exclusive, or the parts made from them, as one array whose first dimension
+        is the samples or parts; without a copy if possible.
 
         Raises:
-            RequestError: their shapes differ.
+            RequestError: the samples differ in shape.
         """
         batch, spec = self._batch, self._spec
         start, stop = batch.made_of(start, stop)
@@ -254,7 +256,7 @@ class OutputParts:
 
     @functools.cached_property
     def _stacked(self) -> Any:
-        """All samples as one array, if they are equal in shape and contiguous in memory, and no part is split."""
+        """All samples as one array; None unless they have equal shapes, are contiguous in memory, and are not split."""
         batch, spec = self._batch, self._spec
         if spec.split or batch.elements is None or not batch.is_dense_tensor():
             return None
@@ -263,7 +265,7 @@ class OutputParts:
 
 
 def _strings_of_rows(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> np.ndarray:
-    """Return the strings of samples that are rows of bytes, without the zeros at their ends."""
+    """Return each row of bytes in the samples as a string, without the zeros at its end."""
     shapes = [shape[:-1] for shape in batch.shapes[start:stop]]
     rows = [
         np.asarray(sample).reshape(math.prod(shape[:-1]), shape[-1])
@@ -298,22 +300,22 @@ def shape_of_part(shapes: Sequence[tuple[int, ...]], spec: OutputSpec) -> tuple[
 
 
 def _no_parts(batch: TensorList, spec: OutputSpec) -> np.ndarray:
-    """Return the empty tensor of samples without parts, on the CPU, as there is no memory to share."""
+    """Return an empty tensor for samples without parts; on the CPU, as there is no memory to share."""
     if spec.is_bytes:
         return np.empty((0, *[1] * (spec.ndim - 1)), np.object_)
-    # In an empty array, a variable extent may have any value.
+    # In an empty array, variable extents may have any value.
     extents = [max(extent, 0) for extent in spec.dims]
     return np.empty((0, *extents), numpy_dtype(batch.dtype))
 
 
 def _concatenated(batch: TensorList, start: int, stop: int) -> Any:
-    """Return the elements of the samples from ``start`` to ``stop``, concatenated."""
+    """Return the elements of the samples from ``start`` to ``stop``, exclusive, as one array."""
     samples = batch.samples[start:stop]
     if stop - start == 1:
         return samples[0]
     elements = batch.elements
     if elements is not None:
-        # The samples are contiguous: find where the first begins.
+        # The samples are contiguous: compute the position at which the first one begins.
         begin = sum(math.prod(shape) for shape in batch.shapes[:start])
         return elements[begin : begin + sum(math.prod(shape) for shape in batch.shapes[start:stop])]
     if isinstance(batch, TensorListCPU):
@@ -322,7 +324,7 @@ def _concatenated(batch: TensorList, start: int, stop: int) -> Any:
 
 
 def joined_on_gpu(arrays: Sequence[Any]) -> Any:
-    """Return the concatenation of CuPy arrays; wait until it is complete, as answers are copied on other streams."""
+    """Concatenate CuPy arrays; wait until this is done, because answers are copied on other streams."""
     cupy = require_cupy()
     with arrays[0].device:
         joined = cupy.concatenate(arrays)

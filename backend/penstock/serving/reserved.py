@@ -1,4 +1,4 @@
-"""`ReservedOutput`: an output of a batch in the memory of the requests' answers, so that it is not copied there."""
+"""`ReservedOutput`: computes an output of a batch in the memory of the requests' answers, so that it need not be copied."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from penstock.tensors import TensorList, TensorListCPU
 Shape = tuple[int, ...]
 
 _MIN_RESERVED_BYTES = 1 << 15
-"""The smallest part of a request, in bytes, for which reserving costs less than copying."""
+"""The size in bytes of the smallest output for which reserving memory takes less time than copying."""
 
 
 class ReservedOutput:
-    """The destination of one output: each request's samples lie in its answer, one after the other.
+    """The destination of one output of a batch: the samples of each request lie in the memory of its answer, one after the other.
 
     Args:
-        spec: the output's spec.
-        shares: all requests of the batch, in order, whether or not they want the output, with their numbers of samples.
+        spec: the specification of the output.
+        shares: all requests of the batch, in order, including those that do not request the output, with their numbers of samples.
     """
 
     def __init__(self, spec: OutputSpec, shares: Sequence[tuple[Request, int]]) -> None:
@@ -33,10 +33,10 @@ class ReservedOutput:
         self._tensors: dict[int, np.ndarray] = {}
 
     def allocate(self, shapes: Sequence[Shape], dtype: DALIDataType, layout: str) -> TensorListCPU | None:
-        """Return the batch that its operator fills; None if none of it goes to an answer."""
+        """Return the batch that the operator fills; None if no request's memory can be used."""
         kind = np.dtype(numpy_dtype(dtype))
         self._tensors.clear()
-        # A sample may have any number of parts.
+        # If samples are split into parts, it is not known which shapes belong to which request.
         if len(shapes) != sum(count for _, count in self._shares):
             return None
         if sum(map(math.prod, shapes)) * kind.itemsize < _MIN_RESERVED_BYTES:
@@ -59,9 +59,9 @@ class ReservedOutput:
         return self._batch
 
     def part_of(self, batch: TensorList, start: int) -> np.ndarray | None:
-        """Return the output tensor of the request whose samples begin at ``start``, if they were written there."""
+        """Return the reserved tensor of the request whose samples begin at ``start``; None if the samples were not written there."""
         tensor = self._tensors.get(start) if batch is self._batch else None
-        # The samples are elsewhere if the batch was made contiguous by a copy.
+        # If the batch was made contiguous by a copy, the samples are elsewhere.
         return tensor if tensor is not None and batch.samples[start].ctypes.data == tensor.ctypes.data else None
 
     def _reserve(self, request: Request, shapes: Sequence[Shape], dtype: DALIDataType) -> np.ndarray | None:

@@ -1,6 +1,6 @@
-"""Self-checks: regularly test whether models can answer, with a stored sample, by pipelines that never serve.
+"""Self-checks: regularly test whether models can answer, by running a stored sample through pipelines that answer no requests.
 
-A server must not call a model ready that answers every request with an error, because a disk is full, memory is short, or a GPU is
+A server must not call a model ready that answers each request with an error because a disk is full, memory is short, or a GPU is
 lost. A model is checked while its requests fail for such reasons, and while it has no requests.
 """
 
@@ -25,13 +25,13 @@ from penstock.tensors import TensorList, TensorListCPU
 logger = logging.getLogger(__name__)
 
 MAX_SAMPLE_BYTES = 1 << 20
-"""The largest sample of a request to keep."""
+"""The largest size in bytes of a request's sample that is stored."""
 
 RETRY_SECONDS = 5.0
-"""How often to check a model that fails."""
+"""The number of seconds between checks of a model that fails."""
 
 MAX_CHECKING_SHARE = 0.02
-"""The share of time that checks may take."""
+"""The largest fraction of time that checks may take."""
 
 _TICK_SECONDS = 0.5
 
@@ -40,11 +40,11 @@ class SelfCheck:
     """The self-check of one instance of a model.
 
     Args:
-        model: its name, for the log.
-        pipeline: a pipeline of the model that never serves; closed, and only open during checks.
-        sample: the inputs of one sample that the pipeline accepts, by name; None: the first that is answered.
-        every: seconds between checks of a model without requests; None: it is not checked.
-        tally: counts for the metric of its state.
+        model: the name of the model, for the log.
+        pipeline: a pipeline of the model that answers no requests; closed except during checks.
+        sample: the inputs of one sample that the pipeline accepts, by name; None: use the first sample that is answered.
+        every: the number of seconds between checks of a model without requests; None: the model is not checked.
+        tally: the tally for the metric that says whether the model can answer.
         clock: returns the time in seconds.
     """
 
@@ -63,7 +63,7 @@ class SelfCheck:
         self._every = every
         self._tally = tally
         self._clock = clock
-        # User functions may have side effects, such as counting calls, so they are not called without need.
+        # The user's functions may have side effects, such as counting calls, so they are only called if requests fail.
         self._calls_users_code = any(operator_class(op.schema.name).lends_inputs for op in pipeline.graph.operators)
         self._lock = threading.Lock()
         self._closed = False
@@ -75,7 +75,7 @@ class SelfCheck:
 
     @property
     def wants_sample(self) -> bool:
-        """Whether an answered sample is needed."""
+        """Whether the first sample of an answered batch should be stored with :meth:`keep`."""
         return self._sample is None and self._every is not None
 
     def keep(self, batches: Mapping[str, TensorList]) -> None:
@@ -90,7 +90,7 @@ class SelfCheck:
             }
 
     def note(self, answers: Iterable[object]) -> None:
-        """Record the outcome of an execution's requests."""
+        """Record the outcome of the requests of an execution."""
         faults = {answer.fault if isinstance(answer, Refusal) else None for answer in answers}
         if None in faults:
             self._answered = self._clock()
@@ -111,7 +111,7 @@ class SelfCheck:
         return not self._calls_users_code and waited >= self._every and now - self._answered >= self._every
 
     def run(self) -> None:
-        """Check the model; if its state has changed, log and publish that."""
+        """Check the model; if the result has changed, log and publish it."""
         with self._lock:
             if self._closed:
                 return
@@ -127,12 +127,12 @@ class SelfCheck:
             self._publish()
 
     def close(self) -> None:
-        """End the checks, after one that is under way."""
+        """End the checks, after a check that is under way."""
         with self._lock:
             self._closed = True
 
     def _found_problem(self) -> str:
-        """Return why the server cannot run the model; empty if it can, or if it is not the server's fault."""
+        """Return why the server cannot run the model; an empty string if it can, or if the server is not at fault."""
         assert self._sample is not None
         try:
             run_sample(self._pipeline, self._sample)
@@ -155,7 +155,7 @@ class SelfCheck:
 
 
 class SelfChecks:
-    """Runs the checks of all instances in this process, one at a time, in a separate thread."""
+    """Runs the self-checks of all instances in this process, one at a time, in a separate thread."""
 
     def __init__(self) -> None:
         self._checks = set[SelfCheck]()
@@ -163,7 +163,7 @@ class SelfChecks:
         self._thread: threading.Thread | None = None
 
     def add(self, check: SelfCheck) -> None:
-        """Run this check when it is due."""
+        """Run this check from now on, whenever it is due."""
         with self._lock:
             self._checks.add(check)
             if self._thread is None:
@@ -171,7 +171,7 @@ class SelfChecks:
                 self._thread.start()
 
     def remove(self, check: SelfCheck) -> None:
-        """Do not run this check any more; wait for it if it is running."""
+        """Stop running this check; if it is running, wait until it is done."""
         with self._lock:
             self._checks.discard(check)
         check.close()

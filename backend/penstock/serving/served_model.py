@@ -1,4 +1,4 @@
-"""`ServedModel`: one pipeline that answers requests, independent of how they are received."""
+"""`ServedModel`: a pipeline that answers requests, independent of how they are received."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ from penstock.tensors.transfers import array_to_host
 logger = logging.getLogger(__name__)
 
 _NEVER_PREFETCHED: dict[str, object] = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
-# The number of batches that are not begun ahead after one that was, and that needed more memory than it could take.
+# If a batch that was begun early needs more memory than it may take, this many of the following batches are not begun early.
 _BATCHES_ALONE_AFTER_A_LARGE_ONE = 64
 
 ParameterValue = str | int | float
-"""The value of a response's parameter; a bool is an int, too."""
+"""The value of a response's parameter; bool is included, as it is a subclass of int."""
 
 
 @dataclass(slots=True)
 class Outputs:
-    """The answer to a request: its part of the batch.
+    """The answer to a request: the request's part of a batch.
 
     Attributes:
-        tensors: arrays by output name, on the CPU or GPU.
-        bfloat16: the names of those that hold the bits of bfloat16, as uint16.
+        tensors: the output arrays by name, on the CPU or GPU.
+        bfloat16: the names of the arrays that contain the bits of bfloat16 as uint16.
         parameters: the response's parameters, made of outputs that are not sent as tensors.
     """
 
@@ -85,10 +85,10 @@ class _Accepted:
     """A request that takes part in a batch.
 
     Attributes:
-        number: its position in the execution.
-        request: the request itself.
-        samples: each input's samples.
-        count: the number of its samples in the batch.
+        number: the position of the request in the execution.
+        request: the request.
+        samples: the request's samples of each input.
+        count: the number of the request's samples in the batch.
     """
 
     number: int
@@ -99,12 +99,12 @@ class _Accepted:
 
 @dataclass(slots=True)
 class _FedBatch:
-    """A batch of requests, in the form that the pipeline takes.
+    """A batch of requests, in the form that the pipeline accepts.
 
     Attributes:
-        shares: the requests, in order, with their numbers of samples.
-        inputs: their samples, by input.
-        reserved: the memory of their answers, by the index of the pipeline's output.
+        shares: the requests, in order, each with its number of samples.
+        inputs: the samples of all requests, by input.
+        reserved: the destinations in the answers' memory, by the index of the pipeline's output.
     """
 
     shares: list[tuple[Request, int]]
@@ -123,7 +123,7 @@ class _BegunBatch:
 
     Attributes:
         allowance: the memory limit of the batch.
-        fed: the requests, in the form that the pipeline takes.
+        fed: the requests, in the form that the pipeline accepts.
         batch: the batch in flight.
         error: why the batch could not be begun.
     """
@@ -140,9 +140,9 @@ class Execution:
 
     Attributes:
         requests: the requests.
-        account: records what they take.
-        answers: the answers so far, by the position of the request.
-        batches: the batches in which requests are answered.
+        account: the account that records times and batches.
+        answers: the answers so far, by the request's position.
+        batches: the batches in which accepted requests are run.
         begun: the first batch, if it is in flight.
     """
 
@@ -154,12 +154,12 @@ class Execution:
 
 
 class _Watch:
-    """Observes a batch while it runs: times its operators, and detects samples that are no longer wanted.
+    """Observes a batch while it runs: records the times of operators, and detects cancelled requests.
 
     Args:
-        shares: the requests, in order, with their numbers of samples.
-        cancellation: polls them.
-        account: records the times.
+        shares: the requests, in order, each with its number of samples.
+        cancellation: polls the requests.
+        account: the account that records the times.
 
     Attributes:
         count: the number of samples.
@@ -176,7 +176,7 @@ class _Watch:
         account.ran(self.count)
 
     def cancelled(self) -> list[int]:
-        """Return the samples of requests known to be cancelled."""
+        """Return the indices of the samples of requests that are known to be cancelled."""
         cancelled = self._cancellation.among(self._requests)
         if not cancelled:
             return []
@@ -185,19 +185,19 @@ class _Watch:
 
 
 class ServedModel:
-    """A pipeline that answers requests, many of them as one batch; an error in one affects no other.
+    """A pipeline that answers requests, many of them as one batch; an error of one request does not affect the others.
 
     Args:
-        pipeline: never run before, so that its first batch is the first request's.
+        pipeline: the pipeline, which must not have run yet, so that its first batch is that of the first request.
         config: the model's complete configuration.
         settings: the model's settings.
-        accounts: records executions.
-        self_check: records their answers.
+        accounts: the accounts that record executions.
+        self_check: the self-check, which is told of the answers.
 
     Attributes:
         accounts, self_check: as above.
-        streams: whether a request has many answers, because its data lasts for several runs of the pipeline, like a
-            video.
+        streams: whether a request has many answers, because its data, such as a video, lasts for several runs of the
+            pipeline.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class ServedModel:
         self._batches_to_run_alone = 0
         self._inputs = input_specs(config, pipeline, settings)
         lends = any(operator_class(op.schema.name).lends_inputs for op in pipeline.graph.operators)
-        # Users' functions may rely on being called by one thread, batch after batch.
+        # Users' functions may rely on being called by a single thread, for one batch after another.
         self._may_overlap = settings.overlap_batches and not self.streams and not lends
         self._references = References(self._inputs, settings)
         self._intake = Intake(self._inputs, pipeline.max_batch_size or 0, copies=lends)
@@ -228,25 +228,25 @@ class ServedModel:
 
     @classmethod
     def load(cls, version_folder: Path, config: Mapping[str, Any], device_id: int | None) -> ServedModel:
-        """Return the model of a version folder, checked against its configuration.
+        """Load the model in a version folder, and check it against its configuration.
 
         Args:
-            version_folder: e.g. ``model_repository/preprocess/1``.
+            version_folder: the folder of the version, e.g. ``model_repository/preprocess/1``.
             config: the model's complete configuration.
-            device_id: the GPU to run on; None: the CPU.
+            device_id: the number of the GPU to run on; None: the CPU.
 
         Raises:
-            ConfigurationError: the configuration is invalid, or doesn't match the pipeline.
+            ConfigurationError: the configuration is invalid, or does not match the pipeline.
             TrialRunError: the server cannot run the pipeline.
         """
         settings = settings_of(config)
         warn_of_unknown(config)
-        # A second pipeline is probed: the serving one must not see synthetic data, nor draw random numbers for it.
+        # A second pipeline is probed: the one that answers requests must not see synthetic data, nor draw random numbers for it.
         probed = pipeline_of(version_folder, config, settings.without_limits(), device_id)
         try:
             check_libraries(probed)
             check_configuration(config, probed, settings)
-            # Operators that fail to build would fail for every request; a probe may fail.
+            # Built first, because operators that cannot be built would fail for each request, whereas a trial run may fail.
             probed.build()
             trial = run_trial(probed, configured_inputs(config))
             if trial is not None:
@@ -259,8 +259,8 @@ class ServedModel:
         return cls(pipeline_of(version_folder, config, settings, device_id), config, settings, accounts, self_check)
 
     def answer(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return the answer to each request. They run as one batch, except those with many answers, whose answers are
-        joined.
+        """Return the answer to each request. All requests run as one batch; if the model :attr:`streams`, each runs alone, and its
+        answers are joined.
         """
         if self.streams:
             return [joined(list(self.stream(request))) for request in requests]
@@ -272,8 +272,8 @@ class ServedModel:
         return self._may_overlap and self._pipeline.executor.leaves_work
 
     def begin(self, requests: Sequence[Request]) -> Execution:
-        """Begin to answer requests; only if :attr:`overlaps`. Finish executions in the order in which they were begun; meanwhile,
-        the same thread or another one may begin the next.
+        """Begin to answer requests. Call this only if :attr:`overlaps`. Executions must be finished in the order in which they were
+        begun; meanwhile, the same thread or another one may begin the next.
         """
         execution = self._received(requests)
         if self._batches_to_run_alone:
@@ -283,7 +283,7 @@ class ServedModel:
         return execution
 
     def finish(self, execution: Execution) -> list[Answer]:
-        """Return the answer to each request of an execution, once they are complete."""
+        """Complete an execution, and return the answer to each of its requests."""
         answers, begun, execution.begun = execution.answers, execution.begun, None
         for batch in execution.batches:
             self._answer_batch(batch, execution, begun)
@@ -292,7 +292,7 @@ class ServedModel:
         return [answers[number] for number in range(len(execution.requests))]
 
     def _received(self, requests: Sequence[Request]) -> Execution:
-        """Return an execution of requests, of which none is run yet."""
+        """Return a new execution of requests; none of them has run yet."""
         execution = Execution(requests, self.accounts.begin())
         accepted = []
         cancelled = self._cancellation.among(requests)
@@ -306,7 +306,7 @@ class ServedModel:
         return execution
 
     def stream(self, request: Request) -> Generator[Answer, None, None]:
-        """Yield the answers to one request as they are made, until its data is used up; a refusal is the last one."""
+        """Yield the answers to one request as they are computed, until the request's data is used up; a refusal is the last answer."""
         account = self.accounts.begin()
         refusals: dict[int, Answer] = {}
         try:
@@ -329,7 +329,7 @@ class ServedModel:
     # -- joining a batch -------------------------------------------------------------------------------------------
 
     def _accept(self, request: Request, cancelled: bool) -> tuple[Refusal | None, list[list[object]]]:
-        """Return the samples of each input of a request, or the reason why it can't take part in the batch."""
+        """Return the samples of each input of a request, or the reason why it cannot take part in the batch."""
         if cancelled:
             return Refusal(Kind.CANCELLED, "the request was cancelled before it was run"), []
         try:
@@ -338,8 +338,8 @@ class ServedModel:
             return refusal_of(error), []
 
     def _batches(self, accepted: Sequence[_Accepted]) -> Iterator[list[_Accepted]]:
-        """Yield the accepted requests in batches that the pipeline accepts: a single one if Triton respects the model's batch
-        size."""
+        """Yield the accepted requests in batches that do not exceed the pipeline's batch size: a single batch, if Triton respects the
+        model's batch size."""
         batch: list[_Accepted] = []
         size = 0
         for one in accepted:
@@ -356,7 +356,7 @@ class ServedModel:
     def _answer_batch(
         self, accepted: Sequence[_Accepted], execution: Execution, begun: _BegunBatch | None = None
     ) -> None:
-        """Run the accepted requests as one batch, or complete it if it has begun, and fill in their answers."""
+        """Run accepted requests as one batch, or complete the batch if it was begun, and store the answers in ``execution``."""
         answers = execution.answers
         try:
             if begun is None:
@@ -367,7 +367,7 @@ class ServedModel:
             if len(accepted) == 1 or isinstance(error, MixUpError):
                 answers.update((one.number, refusal_of(error)) for one in accepted)
                 return
-            # The batch as a whole was rejected: find out because of which request.
+            # The batch failed as a whole: run the requests one by one, to find out which one is the cause.
             for one in accepted:
                 self._answer_batch([one], execution)
             return
@@ -377,7 +377,7 @@ class ServedModel:
             start += one.count
 
     def _fed(self, accepted: Sequence[_Accepted]) -> _FedBatch:
-        """Return accepted requests in the form that the pipeline takes."""
+        """Return accepted requests in the form that the pipeline accepts."""
         inputs = {
             spec.name: to_batch([sample for one in accepted for sample in one.samples[index]], spec)
             for index, spec in enumerate(self._inputs)
@@ -393,7 +393,7 @@ class ServedModel:
     def _run(
         self, accepted: Sequence[_Accepted], account: ExecutionAccount
     ) -> tuple[Result, Mapping[int, ReservedOutput]]:
-        """Run a batch, within the memory budgets."""
+        """Run a batch within the memory budgets."""
         fed = self._fed(accepted)
 
         def run(allowance: BatchMemory) -> Result:
@@ -409,7 +409,7 @@ class ServedModel:
         return self._runner.begin(fed.inputs, watch.count, watch, fed.reserved, allowance)
 
     def _begin_batch(self, accepted: Sequence[_Accepted], account: ExecutionAccount) -> _BegunBatch:
-        """Begin a batch without taking anything from the memory budgets: it might have to wait until the batch in flight frees some."""
+        """Begin a batch without taking memory from the budgets, because it might have to wait until the batch in flight frees some."""
         threads = self._pipeline.executor.workers.num_threads
         begun = _BegunBatch(self._memory.fixed_allowance([one.count for one in accepted], threads))
         try:
@@ -423,7 +423,7 @@ class ServedModel:
     def _complete_batch(
         self, begun: _BegunBatch, accepted: Sequence[_Accepted], account: ExecutionAccount
     ) -> tuple[Result, Mapping[int, ReservedOutput]]:
-        """Complete a batch that was begun; run it again if it needs more memory than it could take, or if the pipeline was rebuilt."""
+        """Complete a batch that was begun; run it again if it needs more memory than it may take, or if the pipeline was rebuilt."""
         fed = begun.fed
         if fed is not None and begun.batch is not None:
             try:
@@ -438,7 +438,7 @@ class ServedModel:
                 if not begun.allowance.wanted:
                     raise
         if begun.allowance.wanted:
-            # The next ones are probably as large.
+            # The following batches are probably as large.
             self._batches_to_run_alone = _BATCHES_ALONE_AFTER_A_LARGE_ONE
             return self._run(accepted, account)
         assert begun.error is not None
@@ -459,7 +459,7 @@ class ServedModel:
         sent = 0
         try:
             batches = {spec.name: to_batch(one, spec) for spec, one in zip(self._inputs, samples)}
-            # Discard the rest of the stream before the next one begins, even if nobody takes all answers.
+            # Closed at the end: the rest of the stream is discarded before the next stream begins, even if nobody takes all answers.
             with (
                 self._memory.reservation() as reservation,
                 closing(self._runs(request, account, batches, reservation)) as results,
@@ -482,7 +482,7 @@ class ServedModel:
         batches: Mapping[str, TensorList],
         reservation: Reservation,
     ) -> Generator[Result, None, None]:
-        """Yield the results of a stream's runs; none can be repeated to wait for memory."""
+        """Yield the results of a stream's runs. A run cannot be repeated, so a lack of memory is an error."""
         allowances: list[BatchMemory] = []
 
         def allow(count: int) -> BatchMemory:
@@ -501,7 +501,7 @@ class ServedModel:
                 yield result
 
     def _parts(self, result: Result) -> list[OutputParts]:
-        """Return the outputs, in the order of the configuration, to be cut; none if the run was stopped."""
+        """Return the outputs, in the order of the configuration, to take parts from; an empty list if the run was stopped."""
         if not result.outputs:
             return []
         return [OutputParts(result.outputs[index], spec) for spec, index in zip(self._outputs, self._order)]
@@ -515,7 +515,7 @@ class ServedModel:
         stop: int,
         reserved: Mapping[int, ReservedOutput] = MappingProxyType({}),
     ) -> Answer:
-        """Return the answer to the request with the samples from ``start`` to ``stop``."""
+        """Return the answer to the request whose samples are those from ``start`` to ``stop``, exclusive."""
         if result.failures:
             failed = [result.failures[index] for index in range(start, stop) if index in result.failures]
             if failed:
@@ -536,7 +536,7 @@ class ServedModel:
             return refusal_of(error)
 
     def _readings(self) -> dict[Metric, float]:
-        """Return values that the pipeline counts itself: bytes in use, decodes in worker processes."""
+        """Return values that the pipeline counts itself: reserved bytes, and images decoded in worker processes."""
         executor = self._pipeline.executor
         readings: dict[Metric, float] = {Metric.HOST_BYTES: sum(pool.reserved for pool in executor.pools)}
         pool = executor.plan.decoding.pool
@@ -550,12 +550,12 @@ class ServedModel:
 
 
 def joined(answers: Sequence[Answer]) -> Answer:
-    """Return the answers of a stream as one: all of their samples, or the refusal that ended it."""
+    """Join the answers of a stream into one with all samples; if the stream ended with a refusal, return the refusal."""
     outputs = [answer for answer in answers if isinstance(answer, Outputs)]
     if len(outputs) < len(answers):
         return next(answer for answer in answers if isinstance(answer, Refusal))
     try:
-        # Parameters differ from answer to answer: the last answer's are used.
+        # Parameters differ between answers: the last answer's are used.
         names = outputs[0].tensors
         tensors = {name: _concatenated(name, [part.tensors[name] for part in outputs]) for name in names}
         return Outputs(tensors, outputs[0].bfloat16, outputs[-1].parameters)
@@ -564,7 +564,7 @@ def joined(answers: Sequence[Answer]) -> Answer:
 
 
 def _parameter_names(settings: Settings, outputs: Sequence[str]) -> tuple[str, ...]:
-    """Return the outputs that become parameters; raise ConfigurationError if one does not exist."""
+    """Return the names of the outputs that become parameters; raise ConfigurationError if one does not exist."""
     for name in settings.response_parameters:
         if name not in outputs:
             raise ConfigurationError(
@@ -574,7 +574,7 @@ def _parameter_names(settings: Settings, outputs: Sequence[str]) -> tuple[str, .
 
 
 def _parameter(tensor: Any) -> ParameterValue:
-    """Return the value of an output: a number or a string if there is one, otherwise a list as JSON."""
+    """Return the value of an output as a parameter: a number or string if the output has one element, otherwise a list as JSON."""
     array = tensor if isinstance(tensor, np.ndarray) else array_to_host(tensor)
     values = [value.decode(errors="replace") if isinstance(value, bytes) else value for value in array.ravel().tolist()]
     if len(values) != 1:
@@ -599,9 +599,9 @@ def _concatenated(name: str, arrays: Sequence[Any]) -> object:
 
 
 def _uniform_runs(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield ranges of samples with equal shapes, to cut a batch into: a video's last sequence may be shorter."""
+    """Yield the longest ranges of samples with equal shapes, for separate answers: the last sequence of a video may be shorter."""
     if any(result.outputs[index].positions is not None for index in outputs):
-        # In one answer, counts say which parts belong to which sample.
+        # Samples are split into parts, which must be in one answer: its counts say which parts belong to which sample.
         return iter([(0, _sample_count(result))])
     shapes = list(zip(*(result.outputs[index].shapes for index in outputs)))
     cuts = [position for position in range(1, len(shapes)) if shapes[position] != shapes[position - 1]]
@@ -609,7 +609,7 @@ def _uniform_runs(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int,
 
 
 def _sample_count(result: Result) -> int:
-    """Return how many samples were fed for a result: outputs may have several parts of each."""
+    """Return how many samples were fed for a result; outputs may have several parts of each sample."""
     counts = [
         len(batch) if batch.positions is None else max(batch.positions, default=0) + 1 for batch in result.outputs
     ]
@@ -619,17 +619,17 @@ def _sample_count(result: Result) -> int:
 def pipeline_of(
     version_folder: Path, config: Mapping[str, Any], settings: Settings, device_id: int | None = None
 ) -> Pipeline:
-    """Return a new pipeline of a model, configured for serving but not built yet.
+    """Return a new pipeline of a model, configured for serving, but not built yet.
 
     Args:
-        version_folder: e.g. ``model_repository/preprocess/1``.
+        version_folder: the folder of the version, e.g. ``model_repository/preprocess/1``.
         config: the model's configuration.
         settings: the model's settings.
-        device_id: the GPU to run on; None: the CPU.
+        device_id: the number of the GPU to run on; None: the CPU.
 
     Raises:
-        ConfigurationError: the model asks for more than the server grants.
-        FileNotFoundError: the folder holds no pipeline.
+        ConfigurationError: the model requests more than the server grants.
+        FileNotFoundError: the folder contains no pipeline.
     """
     original = original_of(version_folder)
     check_trust(config, version_folder, original, settings)

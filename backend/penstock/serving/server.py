@@ -1,4 +1,4 @@
-"""A Triton server on this machine, as an object: started, supervised and stopped."""
+"""Starts, supervises and stops a Triton server on this machine."""
 
 from __future__ import annotations
 
@@ -55,50 +55,50 @@ __all__ = ["LocalServer", "ModelState", "ServerError"]
 _log = logging.getLogger("penstock.serving")
 
 _GPU_POOL_BYTES = 1 << 30
-"""The bytes of Triton's pool for outputs on the GPU: from the stub, outputs that don't fit are served wrong, and
+"""The bytes of Triton's pool for outputs on each GPU. If outputs from the stub do not fit, Triton returns wrong results;
 Triton's default of 64 MB is less than a batch of photos.
 """
 
 MIN_OPEN_FILES = 256
-"""The smallest limit of open files: for Triton's libraries, threads and models, and a hundred connections."""
+"""The smallest limit of open files that suffices for Triton's libraries, threads and models, and a hundred connections."""
 
 _MAX_START_ATTEMPTS = 3
-"""Attempts to start on automatically chosen ports: another program may take one before Triton does."""
+"""How often to try to start on automatically chosen ports, which another program may take before Triton does."""
 
 
 class LocalServer:
     """A Triton server on this machine with the backend ``penstock`` and a model repository.
 
-    A context manager: it starts on entering and stops on leaving. In between it is supervised: a model whose process
-    dies is unloaded and loaded again, while the others continue; a Triton that dies is restarted.
+    A context manager: it starts the server on entering, and stops it on leaving. In between, the server is supervised: a model whose
+    process dies is unloaded and loaded again, while the other models continue; a Triton that dies is restarted.
 
     Args:
-        repository: the folder of models, or several.
-        environment: the environment to serve from, or its folder; found automatically by default.
+        repository: the folder of models, or a list of several.
+        environment: the serving environment, or its folder; found automatically by default.
         http_port, grpc_port, metrics_port: ports to listen on; by default free ones.
-        host: the address that Triton listens on: by default this machine only. Anyone who reaches Triton can end it, so
-            give ``front`` to a server that the network reaches.
-        front: whether to put a proxy between the network and Triton, which then listens on this machine alone, on free
-            ports; the ports above are the front's.
-        flags: Triton's flags, e.g. ``["--log-verbose=1"]``; they replace defaults. Models are managed by
-            ``--model-control-mode``: ``none`` (the default), ``poll`` or ``explicit``. Only in ``explicit`` can clients
+        host: the address on which Triton listens; by default only for this machine. Anyone who reaches Triton can end it, so
+            if the network must reach the server, use ``front``.
+        front: the settings of a proxy between the network and Triton; None: no proxy. With a proxy, Triton only listens on this
+            machine, on free ports, and the ports above are the proxy's.
+        flags: Triton's flags, e.g. ``["--log-verbose=1"]``; they replace default flags. Models are managed by
+            ``--model-control-mode``: ``none`` (the default), ``poll`` or ``explicit``. Only in the mode ``explicit`` can clients
             load models, and request the index of the repository.
-        settings: the settings of all models of the backend, e.g. ``{"max_pixels": "1000000"}``; a model's own
-            parameters take precedence, except over what the server grants (see
+        settings: the settings of all models of the backend, e.g. ``{"max_pixels": "1000000"}``; the parameters of a model
+            take precedence, except over what the server grants (see
             :class:`~penstock.serving.settings.Scope`).
-        model_host: how models run, one of :data:`MODEL_HOSTS`; by default natively or, if that is not possible, in the stub.
+        model_host: where models run, one of :data:`MODEL_HOSTS`; by default natively or, if that is not possible, in the stub.
         backends: names for this backend in models' configurations.
-        gpu_pool_bytes: memory on each GPU for the outputs in flight. Those that do not fit go by way of the host; from
-            models in the stub, Triton returns wrong results for them.
-        allow_failures: start even if models cannot be loaded; by default that is an error.
-        timeout: seconds for the server to become ready.
-        log: a file for the server's log; by default a temporary one, removed when it stops.
+        gpu_pool_bytes: the bytes of memory on each GPU for outputs in flight. Outputs that do not fit are copied to the host; if they
+            come from models in the stub, Triton returns wrong results for them.
+        allow_failures: whether to start even if models cannot be loaded; by default, that is an error.
+        timeout: how many seconds the server may take to become ready.
+        log: a file for the server's log; by default a temporary file, which is removed when the server stops.
         echo: whether to write the log to standard error, too.
-        restarts: how often in a row to restart a server that dies at once; None: without limit.
-        report: called with what has died and what is done about it; by default this is logged.
-        progress: called with each step while the server starts; by default this is logged.
-        log_bytes: the size of the log from which a new file is begun.
-        log_files: the number of files of the log that remain, the current one included.
+        restarts: how often in a row to restart a server that dies soon after its start; None: no limit.
+        report: called with a line of text on what has died, and what is done about it; by default, the line is logged.
+        progress: called with a line of text for each step of starting the server; by default, the line is logged.
+        log_bytes: the size of a log file, in bytes, from which a new file is begun.
+        log_files: the number of log files that are retained, including the current one.
 
     Example:
         >>> with LocalServer("model_repository") as server:
@@ -171,7 +171,7 @@ class LocalServer:
         self.model_records = ModelRecords(None)
         self.readiness: ReadinessSwitch | None = None
         self._stopping = threading.Event()
-        # Prefix of the shared memory of this server's stubs, to find it when they are gone.
+        # The prefix of the names of the stubs' shared memory, by which it is found after the stubs are gone.
         self.shared_memory = f"penstock_{uuid.uuid4().hex[:12]}_"
         self.ports: dict[str, int] = {}
         self.log: Path | None = None
@@ -188,17 +188,17 @@ class LocalServer:
 
     @property
     def http_url(self) -> str:
-        """``host:port`` of HTTP, as Triton's clients take it."""
+        """``host:port`` of the HTTP interface, in the form that Triton's clients accept."""
         return f"{self._reachable_host()}:{self.ports['HTTP']}"
 
     @property
     def grpc_url(self) -> str:
-        """``host:port`` of gRPC, as Triton's clients take it."""
+        """``host:port`` of the gRPC interface, in the form that Triton's clients accept."""
         return f"{self._reachable_host()}:{self.ports['gRPC']}"
 
     @property
     def metrics_url(self) -> str:
-        """The address of the metrics."""
+        """The URL of the metrics."""
         return f"http://{self._reachable_host()}:{self.ports['metrics']}/metrics"
 
     @property
@@ -209,14 +209,14 @@ class LocalServer:
 
     @property
     def pid(self) -> int:
-        """The server's process."""
+        """The id of the server's process."""
         if self._process is None:
             raise ServerError("the server is not running")
         return self._process.pid
 
     @property
     def control(self) -> Control:
-        """The server's model control interface, with permission to load and unload them."""
+        """The server's model control interface, with permission to load and unload models."""
         return Control(self.http_url, self._flags.headers)
 
     @property
@@ -229,7 +229,7 @@ class LocalServer:
 
         Raises:
             ServerError: the server did not start, or a model did not load.
-            ServingEnvironmentError, InstallationError: there is nothing to start, or no environment for it.
+            ServingEnvironmentError, InstallationError: there is no Triton, or no serving environment.
         """
         if self.running:
             raise ServerError("the server is already running")
@@ -278,10 +278,10 @@ class LocalServer:
         return self
 
     def restart(self, models: Sequence[str]) -> None:
-        """Restart the server on the same ports; models that fail then are not an error.
+        """Restart the server on the same ports; models that cannot be loaded then are not an error.
 
         Args:
-            models: the models to load, if clients load models; otherwise all are.
+            models: the models to load, if clients may load models; otherwise, all models are loaded.
 
         Raises:
             ServerError: the server did not start.
@@ -292,20 +292,20 @@ class LocalServer:
         self._await_models()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the server is stopped; return False if it still runs after ``timeout`` seconds.
+        """Wait until the server has stopped; return False if it still runs after ``timeout`` seconds.
 
         Raises:
-            ServerError: the server keeps dying, and is not restarted any more.
+            ServerError: the server keeps dying, and is no longer restarted.
         """
         return self._supervisor is None or self._supervisor.wait(timeout)
 
     def stop(self) -> None:
-        """Stop the server: refuse new requests, answer those in flight, and end it.
+        """Stop the server: refuse new requests, answer those in flight, and end the process.
 
         Requests still in flight after Triton's ``--exit-timeout-secs`` (here 10 by default) are refused.
         """
         self._stopping.set()
-        # Every step runs, even if another one fails, in reverse order.
+        # The steps run in reverse order; each runs even if another one fails.
         with contextlib.ExitStack() as steps:
             steps.callback(atexit.unregister, self._stop_at_exit)
             if self._guard is not None:
@@ -326,7 +326,7 @@ class LocalServer:
             self._guard = self._folder = self._log_file = self._mirrors = self._supervisor = None
 
     def models(self) -> list[ModelState]:
-        """Return each model of the repository and its state.
+        """Return the state of each model in the repositories.
 
         Raises:
             ServerError: the server does not answer.
@@ -339,7 +339,7 @@ class LocalServer:
         ]
 
     def load_failure(self, model: str) -> str:
-        """Return why a model could not be loaded, from the log; empty if the log has no reason."""
+        """Return why a model could not be loaded, as found in the log; an empty string if the log has no reason."""
         return self._failures.reasons.get(model, "")
 
     def stubs(self) -> list[Stub]:
@@ -348,12 +348,12 @@ class LocalServer:
         return process.stubs.running() if process is not None and process.running else []
 
     def check_native_code(self, model: str | None = None) -> None:
-        """Raise ServerError if a model would replace its backend's library, unless the repositories are trusted."""
+        """Raise ServerError if Triton would load a library from a model's folder as its backend, unless repositories are trusted."""
         if not self._server_settings().trust_repository:
             check_native_code(self.repositories, self._backends, model)
 
     def started_stubs(self) -> list[Stub]:
-        """Return the stubs started since the last call, dead or alive."""
+        """Return the stubs that were started since the last call, whether or not they still run."""
         return self._process.stubs.started() if self._process is not None else []
 
     def end(self) -> str:
@@ -362,16 +362,16 @@ class LocalServer:
         return (process and process.exit_status()) or "is not there"
 
     def log_tail(self, lines: int = 20) -> str:
-        """Return the last lines of the server's log, without its tables of settings."""
+        """Return the last lines of the server's log, without the tables of settings."""
         return "" if self._process is None else "\n".join(self._process.log_lines()[-lines:])
 
     # -- starting --------------------------------------------------------------------------------------------------
 
     def _prepare(self, host: ModelHost, folder: Path) -> None:
-        """Make the files that Triton needs, and its log.
+        """Create the files that Triton needs, and its log.
 
         Args:
-            host: how models run.
+            host: where models run.
             folder: the folder for the files.
         """
         self.log = self._given_log or folder / "triton.log"
@@ -406,7 +406,7 @@ class LocalServer:
             ) from error
 
     def _mirror_repositories(self, folder: Path) -> list[str]:
-        """Mirror the repositories if configurations must be amended; return the models for the stub, if others are hosted."""
+        """Mirror the repositories if configurations must be amended; return the models that run in the stub, if Triton hosts others."""
         settings = self._server_settings()
         amendments: list[Amendment] = [request_cpu] if settings.device == "cpu" else []
         isolation = Isolation(settings.isolation, self._backends)
@@ -446,7 +446,7 @@ class LocalServer:
         return server_settings({SERVER_SETTINGS: self._all_settings()})
 
     def _all_settings(self) -> str:
-        """Return the server's settings, in the form that models read."""
+        """Return the server's settings, in the form in which models read them."""
         sections = json.loads(os.environ.get(SERVER_SETTINGS) or "{}")
         for backend, backend_settings in self._flags.backend_settings().items():
             sections[backend] = sections.get(backend, {}) | backend_settings
@@ -506,7 +506,7 @@ class LocalServer:
             "--grpc-port": str(self.ports["gRPC"]),
             "--metrics-address": self.host,
             "--metrics-port": str(self.ports["metrics"]),
-            # We report models that fail to load ourselves, by name.
+            # Off, because we report models that fail to load ourselves, with their names.
             "--exit-on-error": "false",
             "--exit-timeout-secs": DEFAULT_EXIT_TIMEOUT,
             "--backend-config": f"python,shm-region-prefix-name={self.shared_memory}",
@@ -536,7 +536,7 @@ class LocalServer:
         return self.control.live()
 
     def _answers(self) -> bool:
-        """Return whether there may be requests to answer: a starting server has none, but draining would wait
+        """Return whether there may be requests to answer. A server that is still starting has none, and draining would wait
         for it.
         """
         with contextlib.suppress(OSError):
@@ -558,9 +558,9 @@ class LocalServer:
             )
 
     def _refuse_failures(self) -> None:
-        """Raise ServerError if models that should be loaded are not."""
+        """Raise ServerError if a model that should be loaded is not."""
         models = self.models()
-        # Triton does not list models whose folder it could not read.
+        # Triton does not list models whose folders it could not read.
         names = {model.name for model in models} | self._failures.reasons.keys()
         requested = names if ALL_MODELS in self._flags.models else set(self._flags.models)
         reasons = {model.name: readable(model.reason) for model in models if model.failed and model.name in requested}
@@ -590,7 +590,7 @@ class LocalServer:
             process.end(orderly)
 
     def _stop_at_exit(self, owner: int) -> None:
-        if os.getpid() == owner:  # and not in a forked child
+        if os.getpid() == owner:  # not in a forked child
             self.stop()
 
     def _reachable_host(self) -> str:
@@ -598,7 +598,7 @@ class LocalServer:
 
 
 def check_file_limit() -> None:
-    """Raise ServerError if Triton may not open as many files as it needs."""
+    """Raise ServerError if the limit of open files is too low for Triton."""
     limit = file_limit()
     if limit < MIN_OPEN_FILES:
         raise ServerError(
@@ -608,7 +608,7 @@ def check_file_limit() -> None:
 
 
 class _Draining:
-    """A server, in the form that draining needs."""
+    """A server, with the interface that draining needs."""
 
     def __init__(self, server: LocalServer, process: TritonProcess) -> None:
         self.control = server.control

@@ -1,4 +1,4 @@
-"""The temporary folder of a server, and the removal of those that dead servers left behind."""
+"""Creates the temporary folder of a server, and removes folders that dead servers left behind."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _SHARED_MEMORY = re.compile(r"penstock_[0-9a-f]{12}_")
 class ServerFolder:
     """A new folder for the files of one server.
 
-    As long as its owner lives, it holds a lock on a file of the folder, so that other servers can see whether the folder
-    is in use. The kernel releases the lock at the owner's end, however it ends.
+    As long as its owner lives, the owner holds a lock on a file in the folder, so that other servers can see that the folder
+    is in use. The kernel releases the lock when the owner ends, however it ends.
 
     Args:
-        shared_memory: the prefix of the names of the server's shared memory.
+        shared_memory: the prefix of the names of the server's shared memory regions.
 
     Attributes:
         path: the folder's path.
 
     Raises:
-        ServerError: there can be no such folder.
+        ServerError: the folder cannot be created.
     """
 
     def __init__(self, shared_memory: str) -> None:
@@ -47,7 +47,7 @@ class ServerFolder:
             ) from error
 
     def _take_lock(self, owner: dict[str, object]) -> IO[str]:
-        # Renamed when it is locked, so that nobody finds it unlocked while its owner lives.
+        # The file gets its name after it is locked, so that nobody finds it unlocked while its owner lives.
         beside = self.path / f"{_OWNER}.new"
         file = beside.open("w")
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -63,7 +63,7 @@ class ServerFolder:
 
 
 def remove_leftovers() -> list[Path]:
-    """Remove the folders and the shared memory of this user's servers whose owners are dead; return the folders."""
+    """Remove the folders and the shared memory of this user's dead servers; return the folders."""
     removed = []
     try:
         folders = list(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"))
@@ -81,7 +81,7 @@ def remove_leftovers() -> list[Path]:
 
 @contextlib.contextmanager
 def _locked_owner(folder: Path) -> Iterator[str | None]:
-    """Return the prefix of a dead server's shared memory, while its lock is held; None if the server may live."""
+    """Lock a dead server's folder during the context; yield the prefix of its shared memory, or None if the server may live."""
     path = folder / _OWNER
     if folder.is_symlink() or folder.stat().st_uid != os.geteuid() or not path.is_file():
         yield None
@@ -95,5 +95,5 @@ def _locked_owner(folder: Path) -> Iterator[str | None]:
         try:
             prefix = str(json.load(file)["shared_memory"])
         except (ValueError, KeyError, TypeError):
-            prefix = ""  # its disk was full
+            prefix = ""  # the file is incomplete: the disk was full
         yield prefix

@@ -1,4 +1,4 @@
-"""Triton's log: limited in its rate and its size, and robust against a full disk and a file that vanishes."""
+"""Triton's log, limited in rate and size; survives a full disk and a file that is removed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LINES_AT_ONCE = 50
-"""The number of lines with the same cause that are written without delay; after them, one a second."""
+"""The number of lines with the same cause that are written at once; further ones are limited to one per second."""
 LINES_PER_SECOND = 1.0
 MAX_FILE_BYTES = 50 << 20
 MAX_FILES = 5
@@ -21,7 +21,7 @@ MAX_FILES = 5
 _MAX_CAUSES = 1000
 _MAX_CAUSE_BYTES = 200
 _CHECK_SECONDS = 1.0
-"""Seconds between checks that the file is still at its path."""
+"""The number of seconds between checks that the file still exists at its path."""
 
 _STAMP = re.compile(rb"^[EWIV]\d{4} [\d:.]+ +\d+ ")
 _DIGITS = re.compile(rb"\d+")
@@ -29,7 +29,7 @@ _DIGITS = re.compile(rb"\d+")
 
 @dataclass
 class _Cause:
-    """Lines that differ only in their numbers."""
+    """The state of a cause: of lines that differ only in their numbers."""
 
     allowance: float
     updated: float
@@ -40,7 +40,7 @@ class _Cause:
 class RateLimit:
     """Decides which lines of a log are written.
 
-    Lines with the same text except for its numbers, and for Triton's time stamp, have the same cause.
+    Lines that differ only in numbers and in Triton's time stamp have the same cause.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -48,9 +48,9 @@ class RateLimit:
         self._causes: OrderedDict[bytes, _Cause] = OrderedDict()
 
     def admit(self, line: bytes) -> bytes:
-        """Return the text to write for a line, with the number of lines suppressed before it, or nothing."""
+        """Return the text to write for a line, which includes the number of lines suppressed before it; b"" if it is suppressed."""
         if line[:1] in (b"+", b"|") or not line.strip():
-            return line  # of a table of settings
+            return line  # part of a table of settings
         now = self._clock()
         key = _DIGITS.sub(b"#", _STAMP.sub(b"", line[:_MAX_CAUSE_BYTES]))
         cause = self._causes.pop(key, None) or _Cause(LINES_AT_ONCE, now)
@@ -72,18 +72,18 @@ class RateLimit:
 
 
 class LogFile:
-    """A log file that is replaced by a new one when it has grown large. Any thread may write.
+    """A log file that is replaced by a new one when it has grown large. Any thread may write to it.
 
-    When it cannot be written, lines are lost and counted, and later ones are written again.
+    While the file cannot be written to, lines are lost and counted; later lines are written again.
 
     Args:
-        path: the file's path; older ones have ``.1``, ``.2`` and so on appended.
-        report: called when lines begin to be lost.
-        max_bytes: the size from which a new file is begun.
-        max_files: the number of files that remain, the current one included.
+        path: the path of the file; older files have ``.1``, ``.2`` and so on appended.
+        report: called with a line of text when lines begin to be lost.
+        max_bytes: the size in bytes from which a new file is begun.
+        max_files: the number of files that are retained, including the current one.
 
     Raises:
-        OSError: there can be no such file.
+        OSError: the file cannot be created.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class LogFile:
         self._append(text)
 
     def close(self) -> None:
-        """Close the file; nothing more is written."""
+        """Close the file; nothing is written afterwards."""
         with self._lock:
             self._closed = True
             if self._file >= 0:
@@ -144,7 +144,7 @@ class LogFile:
         return file
 
     def _reopen_if_gone(self) -> None:
-        """Begin a new file if someone has removed or replaced this one."""
+        """Begin a new file if someone has removed or replaced the current one."""
         now = time.monotonic()
         if self._file >= 0 and now < self._next_check:
             return

@@ -1,4 +1,4 @@
-"""The settings of a served model: its configuration's ``parameters``, over those of the server.
+"""The settings of a served model: the ``parameters`` in its configuration, which override the server's settings.
 
 The server decides what a model may do: see :class:`Scope`.
 """
@@ -20,9 +20,9 @@ from penstock.serving.isolation import OWN_PROCESS
 logger = logging.getLogger(__name__)
 
 SERVER_SETTINGS = "PENSTOCK_BACKEND_CONFIG"
-"""The environment variable with the server's settings: JSON, one section per backend name, with values as text."""
+"""The environment variable with the server's settings: JSON with a section for each backend name; values are strings."""
 
-_SECTIONS = ("dali", "penstock")  # The later section takes precedence.
+_SECTIONS = ("dali", "penstock")  # the later section takes precedence
 ISOLATION = ("auto", "all", "none")
 DEVICES = ("auto", "cpu")
 MODEL_ISOLATION = ("none", OWN_PROCESS)
@@ -34,7 +34,7 @@ _BUDGET = "memory_budget"
 
 
 ModelConfig = Mapping[str, Any]
-"""A model's configuration, as Triton has it in JSON."""
+"""A model's configuration, in Triton's JSON form."""
 
 
 class Scope(Enum):
@@ -42,13 +42,13 @@ class Scope(Enum):
 
     REPLACE = auto()
     NARROW = auto()
-    """The model may leave out some of what the server grants; :func:`penstock.serving.trust.check_trust` refuses anything more."""
+    """A model may set a part of what the server grants; :func:`penstock.serving.trust.check_trust` refuses anything more."""
     SERVER = auto()
-    """No effect: models have no such parameter."""
+    """Models cannot set it; only the server can."""
 
 
 class ConfigurationError(PenstockError, ValueError):
-    """A model's configuration is invalid, or does not match its pipeline."""
+    """Raised if a model's configuration is invalid, or does not match its pipeline."""
 
     def __init__(self, message: str) -> None:
         super().__init__(f"Invalid argument: {message}")
@@ -114,7 +114,7 @@ def _setting(
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a model, each declared once: its default, how to parse it, its documentation."""
+    """The settings of a model; each is declared with its default, its parser and its documentation."""
 
     num_threads: int | None = _setting(
         None, _count, "a number from 1", "CPU threads of the pipeline; by default its own, else one for each core."
@@ -210,7 +210,7 @@ class Settings:
     max_frames: int | None = _setting(
         None, _limit, "a number from 1, or none", "The most frames that an encoded video may have."
     )
-    # A photo of 100 megapixels takes 0.3 to 0.9 GiB, as a PNG of 16 bits 1.6 GiB, and 64 of 12 megapixels 2.2 GiB.
+    # A photo of 100 megapixels takes 0.3 to 0.9 GiB, or 1.6 GiB if it is a PNG of 16 bits; 64 photos of 12 megapixels take 2.2 GiB.
     max_memory: int | None = _setting(
         FOUR_GIBIBYTES,
         _limit,
@@ -292,19 +292,19 @@ class Settings:
 
 
 def declared() -> Iterator[Field[object]]:
-    """Return the settings, in order; their ``metadata`` has ``doc`` and ``wanted``."""
+    """Yield the fields of the settings, in order; ``metadata`` contains ``doc`` and ``wanted``."""
     return iter(fields(Settings))
 
 
 def settings_of(config: Mapping[str, object], environment: Mapping[str, str] | None = None) -> Settings:
-    """Return the settings of one model: the model's parameters, otherwise the server's, otherwise the defaults.
+    """Return the settings of a model: its parameters, or else the server's settings, or else the defaults.
 
     Args:
         config: the model's configuration.
-        environment: environment variables, which may include :data:`SERVER_SETTINGS`; by default the process's.
+        environment: environment variables, which may include :data:`SERVER_SETTINGS`; by default those of the process.
 
     Raises:
-        ConfigurationError: a value is invalid for its setting, or a model sets what only the server may.
+        ConfigurationError: a value is invalid for its setting, or the model sets a setting that only the server can set.
     """
     sources = _configured(config, environment)
     parameters = _parameters(config)
@@ -318,23 +318,23 @@ def settings_of(config: Mapping[str, object], environment: Mapping[str, str] | N
 
 
 def server_settings(environment: Mapping[str, str] | None = None) -> Settings:
-    """Return the server's settings; ``environment`` as for :func:`settings_of`."""
+    """Return the server's settings; for ``environment``, see :func:`settings_of`."""
     return settings_of({}, environment)
 
 
 def warn_of_unknown(config: Mapping[str, object], environment: Mapping[str, str] | None = None) -> None:
-    """Log parameters of a model that are not settings, suggesting the nearest: Triton accepts any parameter."""
+    """Log parameters of a model that are not settings, with the most similar setting, because Triton accepts any parameter."""
     if _BUDGET in _parameters(config):
         logger.warning("the parameter '%s' has no effect: it is the server's, for all models of a process", _BUDGET)
     known = [item.name for item in declared()]
     for name, (_, called) in _configured(config, environment).items():
-        # Triton's Python backend has separate parameters, in capitals.
+        # Names in capitals are parameters of Triton's Python backend.
         if name not in known and not name.isupper():
             logger.warning("%s has no effect: it is not a setting of Penstock.%s", called, did_you_mean(name, known))
 
 
 def _configured(config: Mapping[str, object], environment: Mapping[str, str] | None) -> dict[str, tuple[str, str]]:
-    """Return the text of each configured setting, and its name in messages."""
+    """Return the value of each configured setting as text, with the setting's name in messages."""
     return _server_settings(os.environ if environment is None else environment) | _parameters(config)
 
 
@@ -356,7 +356,7 @@ def _server_settings(environment: Mapping[str, str]) -> dict[str, tuple[str, str
 
 
 def _parameters(config: ModelConfig) -> dict[str, tuple[str, str]]:
-    """Return the texts of a model's parameters, each with its name in messages."""
+    """Return the values of a model's parameters as text, each with the parameter's name in messages."""
     entries = config.get("parameters") or {}
     return {
         name: (entry["string_value"] if isinstance(entry, Mapping) else str(entry), f"the parameter '{name}'")

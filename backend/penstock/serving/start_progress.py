@@ -1,4 +1,4 @@
-"""Progress reports while a server starts, in plain words."""
+"""Reports, in plain words, the progress of a server that starts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 _INTERVAL_SECONDS = 5.0
-"""The time between two reports of progress."""
+"""The number of seconds between two reports of progress."""
 _MAX_NAMES = 3
 
 _LOADING = re.compile(r'"loading: (.+):\d+"')
@@ -15,7 +15,7 @@ _LOADED = re.compile(r"(?:successfully loaded|failed to load) '([^']*)'")
 
 
 class StartProgress:
-    """Follows a start in the lines of Triton's log.
+    """Follows the start of a server in the lines of Triton's log.
 
     Args:
         show: called with one line at a time.
@@ -40,7 +40,7 @@ class StartProgress:
             self._loading.pop(loaded[1], None)
 
     def look(self) -> None:
-        """Report progress, if nothing was reported for a while."""
+        """Report progress if nothing was reported for a while."""
         now = self._clock()
         if now - self._shown < _INTERVAL_SECONDS:
             return

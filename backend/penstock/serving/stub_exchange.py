@@ -1,11 +1,11 @@
-"""Mends the exchange of tensors between numpy 2 and a Python stub of Triton's that was built before it.
+"""Fixes the exchange of tensors between numpy 2 and a Python stub of Triton that was built for numpy 1.
 
-Such a stub mistakes the size of numpy's elements for 0: received data has no bytes, in the arrays that it gives to
-models all elements are the first one, and byte strings crash it. DLPack does not depend on numpy's structs, so tensors
-go that way. There is no such way for byte strings: they become an error of the request.
+For such a stub, elements of numpy 2 appear to have size 0: received data is empty, all elements of an array that a model gets equal the
+first one, and byte strings crash the stub. DLPack does not depend on numpy's structures, so tensors are exchanged through DLPack.
+This is not possible for byte strings, so a request with byte strings gets an error.
 
-It is copied beside Triton's helpers for models, and imports nothing of Penstock: models may run in separate
-environments.
+This file is copied into the folder of Triton's helper modules for models. It imports nothing from Penstock, because models may run in
+other environments.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _set_capsule_name.argtypes = ctypes.py_object, ctypes.c_char_p
 
 
 class _Tensor(Protocol):
-    """A tensor of the stub's."""
+    """A tensor of the stub."""
 
     as_numpy: Callable[[_Tensor], np.ndarray]
 
@@ -45,7 +45,7 @@ class _Tensor(Protocol):
 
     @staticmethod
     def from_dlpack(name: str, capsule: object) -> _Tensor:
-        """Return a tensor with the memory of another one."""
+        """Return a tensor that shares the memory of a DLPack capsule."""
 
 
 class _Helpers(ModuleType):
@@ -58,14 +58,14 @@ class _Helpers(ModuleType):
 
 
 class _Unreadable(np.ndarray):
-    """Stands for byte strings that the stub cannot read, whatever their shape."""
+    """Stands for byte strings, of any shape, that the stub cannot read."""
 
     def reshape(self, *_: object, **__: object) -> _Unreadable:
         return self
 
 
 class _Memory:
-    """An array's memory, declared writable, as numpy takes memory from DLPack as read-only."""
+    """The memory of an array, declared as writable: numpy treats memory from DLPack as read-only."""
 
     def __init__(self, array: np.ndarray) -> None:
         self._array = array
@@ -73,20 +73,20 @@ class _Memory:
 
 
 def mend() -> None:
-    """Mend the tensors of the stub that is about to fill its module of helpers."""
+    """Fix the stub's class of tensors; call this before the stub adds the class to its helper module."""
     if int(np.__version__.split(".")[0]) >= 2:
         sys.modules[_HELPERS].__class__ = _Helpers
 
 
 def is_broken(tensor: type[_Tensor]) -> bool:
-    """Return whether the stub's class of tensors does not understand this numpy."""
+    """Return whether the stub's tensors exchange wrong data with this numpy."""
     sent = np.arange(1, 4, dtype=np.float32)
     return not np.array_equal(tensor.as_numpy(_as_stub_tensor(tensor, "probe", sent)), sent)
 
 
 @functools.cache  # the stub fills the module twice
 def _for_models(tensor: type[_Tensor]) -> type:
-    """Return the class of tensors that models see."""
+    """Return the class of tensors that models use instead of the stub's."""
     if not is_broken(tensor):
         return tensor
     vars(sys.modules[_HELPERS])["deserialize_bytes_tensor"] = _unreadable
@@ -103,7 +103,7 @@ def _for_models(tensor: type[_Tensor]) -> type:
     tensor.as_numpy = as_right_numpy
 
     class OfStub(type):
-        """Makes the stub's tensors, the only type that it accepts, and recognizes them."""
+        """Makes calls of a class return tensors of the stub, the only type that the stub accepts, and counts them as instances."""
 
         def __call__(cls, name: str, array: np.ndarray) -> object:
             if not isinstance(array, np.ndarray) or not array.size:
@@ -116,7 +116,7 @@ def _for_models(tensor: type[_Tensor]) -> type:
             return isinstance(instance, tensor)
 
     class Tensor(metaclass=OfStub):
-        """A tensor."""
+        """The class of tensors for models."""
 
         from_dlpack = tensor.from_dlpack
 
@@ -124,11 +124,11 @@ def _for_models(tensor: type[_Tensor]) -> type:
 
 
 def _as_stub_tensor(tensor: type[_Tensor], name: str, array: np.ndarray) -> _Tensor:
-    """Return the stub's tensor with the memory of an array, or of a copy if that is not contiguous, may not be written, or has the other byte
-    order."""
+    """Return a tensor of the stub with the memory of an array, or of a copy if the array is not contiguous, is read-only, or has another
+    byte order."""
     capsule = np.require(array, array.dtype.newbyteorder("="), ["C", "W"]).__dlpack__()
     made = tensor.from_dlpack(name, capsule)
-    # The stub's capsule has a non-standard name, which numpy rejects.
+    # Renamed as if consumed: the stub's capsules have a non-standard name, by which numpy does not recognize that they were consumed.
     _set_capsule_name(capsule, _USED_CAPSULE)
     return made
 

@@ -1,13 +1,13 @@
-"""Replaces ``bash`` in Triton's ``PATH``: it starts models' processes without letting a shell parse their names.
+"""Replaces ``bash`` in Triton's ``PATH``: starts the processes of models without letting a shell parse file names.
 
-Triton starts a model with ``bash -c "exec STUB MODEL/1/FILE ..."``, without quoting: a ``default_model_filename`` with
-``$(...)`` is executed, and one with a stray quote hangs the load. This program, named ``bash`` and first on ``PATH``,
-parses the command and starts the stub itself, so that the backend sees such a name and rejects it.
+Triton starts a model with ``bash -c "exec STUB MODEL/1/FILE ..."``, without quoting. So a shell would execute ``$(...)`` in a
+``default_model_filename``, and a stray quote in one would make loading hang. This program is called ``bash`` and comes first on
+``PATH``; it parses the command and starts the stub itself, so that the backend gets the name unchanged and rejects it.
 
-Each start is recorded in a file, so that the supervisor knows of processes that were gone before it looked.
+Each start is recorded in a file, so that the supervisor also learns of processes that ended before it looked.
 
-It also refuses models that the server's operator does not trust, before any of their code runs: the process is then started
-with a model that tells Triton the reason.
+The program also refuses models that the server's operator does not trust, before any of their code runs: it then starts the stub with
+a model that reports the reason to Triton.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class Trusted:
     """The models that may run in separate processes.
 
     Attributes:
-        repositories: the folders that they must be in; None: any.
-        environments: whether models of Python-based backends may bring their environments.
+        repositories: the folders in which models must be; None: any.
+        environments: whether models of Python-based backends may contain their own environments.
     """
 
     repositories: Sequence[Path] | None = None
@@ -93,8 +93,8 @@ def lay_out_launcher(folder: Path, records: Path, trusted: Trusted) -> Path:
 
     Args:
         folder: the program's folder.
-        records: the folder for records of the processes that it starts, which :class:`~penstock.serving.stubs.Stubs` reads.
-        trusted: the models that it starts.
+        records: the folder for records of the processes that the program starts; :class:`~penstock.serving.stubs.Stubs` reads them.
+        trusted: the models that the program starts.
     """
     bash = shutil.which("bash") or "/bin/bash"
     folder.mkdir(parents=True, exist_ok=True)

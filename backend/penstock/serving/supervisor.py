@@ -1,6 +1,6 @@
-"""Keeps a Triton server serving: reloads a model when its process has died, and restarts a dead server.
+"""Keeps a Triton server serving: reloads models whose processes have died, and restarts a server that has died.
 
-Triton does neither. It lists a model whose process is dead as "ready", while its requests fail.
+Triton does neither: it lists a model whose process is dead as "ready", while the model's requests fail.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _TICK_SECONDS = 0.1
 _LIST_INTERVAL_SECONDS = 0.25
 _HEALTH_INTERVAL_SECONDS = 1.0
 _STABLE_SECONDS = 10.0
-"""Seconds of service after which earlier deaths are forgotten."""
+"""After this many seconds of service, earlier deaths no longer count."""
 _MAX_PAUSE_SECONDS = 60.0
 _REPORT_INTERVAL_SECONDS = 60.0
-"""The seconds between two reports of the same problem of the supervisor itself."""
+"""The number of seconds between two reports of the same problem of the supervisor itself."""
 _SETTLING_SECONDS = 0.3
-"""Seconds without a change after which a model's files are considered complete."""
+"""After this many seconds without a change, the files of a model are considered complete."""
 _REASON_IN_LOG = "failed to poll from model repository"
-"""Triton's answer when it has written the reason to its log only."""
+"""Triton's answer if it has only written the reason to its log."""
 _STARTUP_GRACE_SECONDS = 30.0
-"""Seconds for requests in flight on the other instances of a model when one has died."""
+"""If an instance of a model has died, how many seconds the other instances get for their requests in flight."""
 
 
 class Supervised(Protocol):
-    """The part of a server that a supervisor needs."""
+    """The interface of a server that a supervisor needs."""
 
     repositories: list[Path]
 
@@ -55,54 +55,54 @@ class Supervised(Protocol):
 
     @property
     def running(self) -> bool:
-        """Whether its process is alive."""
+        """Whether the server's process is alive."""
 
     @property
     def metrics_url(self) -> str:
-        """The address of its metrics."""
+        """The URL of the server's metrics."""
 
     @property
     def pid(self) -> int:
-        """The server's process id."""
+        """The id of the server's process."""
 
     @property
     def model_records(self) -> ModelRecords:
-        """The records of models in its process."""
+        """The records of the models in the server's process."""
 
     def models(self) -> list[ModelState]:
-        """Return each model of the repositories and its state, with the reason if it could not be loaded."""
+        """Return the state of each model in the repositories, with the reason if a model could not be loaded."""
 
     def load_failure(self, model: str) -> str:
-        """Return why a model could not be loaded, from the log; empty if the log has no reason."""
+        """Return why a model could not be loaded, as found in the log; an empty string if the log has no reason."""
 
     def stubs(self) -> list[Stub]:
-        """Return its living processes that run models."""
+        """Return the server's living processes that run models."""
 
     def started_stubs(self) -> list[Stub]:
-        """Return the stubs started since the last call, dead or alive."""
+        """Return the stubs that were started since the last call, whether or not they still run."""
 
     def check_native_code(self, model: str) -> None:
-        """Raise ServerError if a model would replace its backend's library."""
+        """Raise ServerError if Triton would load a library from the model's folder as its backend."""
 
     def end(self) -> str:
-        """Return the exit status of its process, as text."""
+        """Return the exit status of the server's process, as text."""
 
     def restart(self, models: Sequence[str]) -> None:
-        """Restart the server, with these models if clients load them."""
+        """Restart the server; load these models, if clients may load models, or else all."""
 
     def log_tail(self) -> str:
         """Return the end of the server's log."""
 
 
 class Supervisor:
-    """Supervises one server, in a separate thread.
+    """Supervises a server in a separate thread.
 
     Args:
-        server: the server to supervise; already running.
-        report: called with what has happened and what is done about it, one line at a time, from several threads.
-        restarts: how often in a row to restart a server that dies at once; None: without limit.
-        poll_interval: seconds between scans for changed models; None: models do not follow their files.
-        silent_seconds: the seconds without an answer after which the server is ended, and restarted.
+        server: the server to supervise, which must be running.
+        report: called, by several threads, with a line of text on what has happened and what is done about it.
+        restarts: how often in a row to restart a server that dies soon after its start; None: no limit.
+        poll_interval: the number of seconds between scans for changed models; None: changed models are not reloaded.
+        silent_seconds: the number of seconds without an answer after which the server is ended and restarted.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Supervisor:
             self._thread.join()
 
     def remove_sent_files(self) -> None:
-        """Remove the files that clients sent to the server, once it has ended."""
+        """Remove the files that clients sent to the server; call this after the server has ended."""
         self._models.loaded.remove_sent_files()
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -163,7 +163,7 @@ class Supervisor:
             self._stopped.set()
 
     def _report_once(self, problem: str) -> None:
-        """Report a problem that may occur in each tick."""
+        """Report a problem that may occur in each tick, but not too often."""
         now = time.monotonic()
         if problem != self._problem or now - self._problem_reported > _REPORT_INTERVAL_SECONDS:
             self._problem, self._problem_reported = problem, now
@@ -177,7 +177,7 @@ class Supervisor:
             self._models.work(model, repair)
 
     def _revive(self) -> bool:
-        """Restart the server; return False if that is pointless."""
+        """Restart the server; return False if it has died too often in a row, or the supervision ends."""
         self._deaths.add()
         if self._restarts is not None and self._deaths.count > self._restarts:
             self._failure = ServerError(
@@ -202,7 +202,7 @@ class Supervisor:
 
 
 class _Models:
-    """The models of a server, and the repairs of those whose processes have died."""
+    """Watches the models of a server, and repairs those whose processes have died."""
 
     def __init__(self, server: Supervised, report: Report) -> None:
         self.ending = threading.Event()
@@ -218,20 +218,20 @@ class _Models:
         self._list(time.monotonic())
 
     def look(self) -> None:
-        """Find the processes that have started and ended since the last scan."""
+        """Find the processes that have started or ended since the last scan."""
         now = time.monotonic()
         if now >= self._next_list:
             self._next_list = now + _LIST_INTERVAL_SECONDS
             self._list(now)
             for stub, since in list(self._suspects.items()):
-                if stub in self._suspects:  # and not forgotten with another one of its model
-                    # A server that does not answer now is checked again the next time.
+                if stub in self._suspects:  # not removed together with another process of its model
+                    # If the server does not answer now, the process is judged again in the next scan.
                     with contextlib.suppress(ServerError):
                         self._judge(stub, now - since)
         for stub in [stub for stub in self._stubs if not stub.running()]:
             self._stubs.discard(stub)
             self._suspects[stub] = now
-            # Triton takes a moment to notice that a process has ended on demand, so it is judged one tick later.
+            # If Triton ended the process on purpose, it takes a moment to note that, so the process is judged one tick later.
             self._next_list = now + _TICK_SECONDS
 
     def restore(self, restoration: Restoration) -> None:
@@ -240,7 +240,7 @@ class _Models:
         Raises:
             ServerError: the server does not answer.
         """
-        # Query first: Triton does not answer questions about models while it loads one.
+        # Query first: while Triton loads a model, it does not answer queries about models.
         failed = {model.name: readable(model.reason) for model in self._server.models() if model.failed}
         changed = {
             name: {"config": json.dumps(configuration)}
@@ -259,12 +259,12 @@ class _Models:
         self.work(model, functools.partial(self._load_again, model, parameters, reason))
 
     def _load_again(self, model: str, parameters: Mapping[str, object], reason: str) -> None:
-        """Load a model that a restarted server lacks, until it succeeds.
+        """Try to load a model that a restarted server lacks, until loading succeeds.
 
         Args:
-            model: its name.
-            parameters: the parameters that clients sent.
-            reason: the reason to report.
+            model: the model's name.
+            parameters: the parameters for loading it, as clients sent them.
+            reason: the reason, which is reported.
         """
         self._report(reason)
         deaths = self._deaths.setdefault(model, _Deaths())
@@ -279,7 +279,7 @@ class _Models:
                 return
 
     def work(self, model: str, what: Callable[[], object]) -> None:
-        """Repair a model in a thread, after any repair already under way."""
+        """Repair a model in a thread, after a repair of the model that may be under way."""
         previous = self._busy.get(model)
 
         def run() -> None:
@@ -294,7 +294,7 @@ class _Models:
         self._busy[model].start()
 
     def attempt(self, model: str, what: Callable[[], None]) -> bool:
-        """Make a request to the server; a refusal is reported."""
+        """Make a request to the server; report an error, and return whether the request succeeded."""
         try:
             what()
         except ServerError as error:
@@ -305,7 +305,7 @@ class _Models:
         return True
 
     def _list(self, now: float) -> None:
-        """Record the running processes, to compare with later."""
+        """Record the running processes, for later comparison."""
         living = set(self._server.stubs())
         for stub in [stub for stub in self._retired if stub not in living]:
             del self._retired[stub]
@@ -319,22 +319,22 @@ class _Models:
             self._ask()
 
     def _ask(self) -> None:
-        """Record which models should run, as Triton can no longer be asked once it has died."""
+        """Record which models should be loaded, as this cannot be queried after Triton has died."""
         with contextlib.suppress(ServerError):
             self.loaded.refresh(self._busy)
 
     def _judge(self, stub: Stub, seconds: float) -> None:
-        """Decide whether a model's process has died; if so, the model is repaired."""
+        """Decide whether a model's process has died; if so, repair the model."""
         model = self._model_of(stub)
         ended = stub.ended()
-        # Before asking for the state: in the other order, a model that is being unloaded would seem to lack its
+        # Read before the state is queried: in the other order, a model that is being unloaded would seem to lack its
         # process.
         living = set(self._server.stubs()) - self._retired.keys()
         state = self._state_of(model) if model else ""
         if model is None or state not in ("READY", "LOADING") or stub.instance == model:
             del self._suspects[stub]  # the model was unloaded, or this process only completed its configuration
         elif state == "LOADING":
-            # A process that replaces this one may be starting: it counts as missing only once the model is ready.
+            # The process may be about to be replaced: it counts as missing only after the model is ready.
             self._suspects[stub] = time.monotonic()
         elif self._is_complete(model, stub, living):
             if ended is None:
@@ -344,9 +344,9 @@ class _Models:
             self.work(model, functools.partial(self._heal, model, stub, ended or "has ended"))
 
     def _retire(self, dead: Stub, model: str) -> None:
-        """Forget all processes of a model of which one has died; the others get some time for their requests.
+        """Stop watching the processes of a model, one of which has died; the others are killed after some time for their requests.
 
-        Triton keeps them forever: the request that a process died with never finishes there.
+        Triton itself would never end them, because the request that the dead process was running never finishes.
         """
         self._suspects = {stub: since for stub, since in self._suspects.items() if stub.model_file != dead.model_file}
         for stub in [stub for stub in self._stubs if stub.model_file == dead.model_file]:
@@ -354,7 +354,7 @@ class _Models:
             self._retired[stub] = time.monotonic() + _STARTUP_GRACE_SECONDS
 
     def _heal(self, model: str, stub: Stub, ended: str) -> None:
-        """Unload a model, and load it again."""
+        """Unload a model, and try to load it again until that succeeds."""
         control = self._server.control
         began = time.monotonic()
         overrides: Mapping[str, object] = {}
@@ -379,13 +379,13 @@ class _Models:
             ended = "could not be replaced"
 
     def _own_parameters(self, model: str, stub: Stub) -> dict[str, str]:
-        """Return how a client may have loaded a model, for reloading it: its configuration, and the uploaded files."""
+        """Return the parameters for reloading a model as a client may have loaded it: its configuration and uploaded files."""
         return client_parameters(
             self._configuration(model), stub.model_folder if self._in_repository(stub) is None else None
         )
 
     def _configuration(self, model: str) -> Configuration | None:
-        """Return a model's configuration, as soon as the server answers; None if it is not loaded, or the server has ended."""
+        """Return a model's configuration, waiting until the server answers; None if the model is not loaded or the server has ended."""
         while self._server.running:
             try:
                 return self._server.control.configuration(model)
@@ -395,14 +395,14 @@ class _Models:
         return None
 
     def _in_repository(self, stub: Stub) -> str | None:
-        """Return the model of a process, if it comes from one of the server's folders."""
+        """Return the name of a process's model if it comes from one of the server's repositories, otherwise None."""
         return next(filter(None, (stub.model_in(folder) for folder in self._server.repositories)), None)
 
     def _model_of(self, stub: Stub) -> str | None:
         name = self._in_repository(stub)
         if name is not None:
             return name
-        # A model that was loaded with a client's files is in no repository, and the server does not list it.
+        # A model that was loaded from files that a client sent is in no repository, and the server does not list it.
         words = stub.instance.split("_")
         for candidate in ("_".join(words[:count]) for count in range(len(words), 0, -1)):
             config = self._server.control.configuration(candidate)
@@ -412,19 +412,21 @@ class _Models:
 
     def _state_of(self, model: str) -> str:
         states = {entry.state for entry in self._server.control.models() if entry.name == model and entry.version}
-        if not states:  # one that the server does not list
+        if not states:  # a model that the server does not list
             return "READY" if self._server.control.configuration(model) is not None else ""
         return next((state for state in ("LOADING", "READY") if state in states), "UNAVAILABLE")
 
     def _serves(self, model: str) -> bool:
-        """Return whether a model is loaded, or being loaded; False as well if the server does not answer."""
+        """Return whether a model is loaded or being loaded; also False if the server does not answer."""
         try:
             return self._state_of(model) in ("READY", "LOADING")
         except ServerError:
             return False
 
     def _is_complete(self, model: str, stub: Stub, living: Iterable[Stub]) -> bool:
-        """Return whether the model has a living process for each configured instance, beside the one that completes configurations."""
+        """Return whether each configured instance of the model has a living process; the process that completes
+        configurations does not count.
+        """
         config = self._server.control.configuration(model)
         if config is None:
             return False
@@ -444,7 +446,7 @@ class _Poll:
         self._next = time.monotonic() + every
 
     def look(self) -> None:
-        """Load the models whose files have changed and unload those that are gone, if a scan is due."""
+        """If a scan is due, load the models whose files have changed, and unload models that are gone."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -464,14 +466,14 @@ class _Poll:
 
 
 class _Deaths:
-    """Counts deaths in a row, and the delay before the next attempt."""
+    """Counts deaths in a row, and computes the delay before the next attempt."""
 
     def __init__(self) -> None:
         self.count = 0
         self._recovered = -_STABLE_SECONDS
 
     def add(self) -> None:
-        """Count one more; earlier ones are forgotten after `_STABLE_SECONDS` seconds of service."""
+        """Count a death; after `_STABLE_SECONDS` seconds of service, earlier deaths no longer count."""
         if time.monotonic() - self._recovered >= _STABLE_SECONDS:
             self.count = 0
         self.count += 1
@@ -481,14 +483,14 @@ class _Deaths:
         self._recovered = time.monotonic()
 
     def pause(self, free: int) -> float:
-        """Return the seconds to wait: none for the first ``free`` deaths, then doubled for each."""
+        """Return the seconds to wait: none for the first ``free`` deaths, then twice as long for each further death."""
         beyond = self.count - free
-        # At most 32, as 2 to the power of a thousand is too large for a float.
+        # At most 32, because 2.0 ** 1024 overflows.
         return min(0.5 * 2.0 ** (min(beyond, 32) - 1), _MAX_PAUSE_SECONDS) if beyond > 0 else 0.0
 
 
 def undisturbed(report: Report) -> Report:
-    """Return a function that reports if possible: a failed report, say to a full disk, must not end the caller."""
+    """Return a function that ignores errors of ``report``: a report that fails, for example on a full disk, must not end the caller."""
 
     def tell(line: str) -> None:
         with contextlib.suppress(Exception):

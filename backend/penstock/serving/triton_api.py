@@ -1,7 +1,7 @@
-"""Triton's functions, its log and its metrics page, for Python that Triton hosts in its process.
+"""Triton's functions, log and metrics page, for the Python that Triton hosts in its process.
 
-Its functions are those that this process has loaded, reached through :mod:`ctypes`; the calls that every request needs
-are made by `backend/native`.
+The functions are those of the Triton in this process, called through :mod:`ctypes`; the calls that each request needs are made by
+`backend/native`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VERBOSE_LEVEL = 3
 _KINDS = {"COUNTER": 0, "GAUGE": 1, "HISTOGRAM": 2}
 _STRING_TYPE = 0
 
-# The functions' return types, other than errors, and their arguments.
+# The return types of the functions that do not return errors, and the types of the arguments.
 _RESULTS: dict[str, type | None] = {
     "ErrorMessage": ctypes.c_char_p,
     "ErrorDelete": None,
@@ -77,7 +77,7 @@ _ARGUMENTS: dict[str, tuple[type, ...]] = {
 
 @functools.cache
 def function(name: str) -> ctypes._NamedFuncPointer:  # private: its type has no public name
-    """Return a function of Triton's; raise RuntimeError if this server lacks it."""
+    """Return a function of Triton; raise RuntimeError if this Triton lacks it."""
     try:
         function = ctypes.CDLL(None)[f"TRITONSERVER_{name}"]
     except AttributeError:
@@ -88,7 +88,7 @@ def function(name: str) -> ctypes._NamedFuncPointer:  # private: its type has no
 
 
 def call(name: str, *arguments: object) -> None:
-    """Call a function that returns an error, and raise that as RuntimeError."""
+    """Call a function that returns an error or null, and raise the error as RuntimeError."""
     error = function(name)(*arguments)
     if error:
         message = function("ErrorMessage")(error)
@@ -103,7 +103,7 @@ def log(level: int, text: str) -> None:
 
 
 class _Series:
-    """A series on the page of metrics."""
+    """A series on the metrics page."""
 
     def __init__(self, metric: _Address) -> None:
         self._metric = metric
@@ -119,7 +119,7 @@ class _Series:
 
 
 class _NoSeries(_Series):
-    """A series that no page shows."""
+    """A histogram that has no effect, for a Triton older than 2.51."""
 
     def __init__(self) -> None:
         pass
@@ -132,7 +132,7 @@ _known: dict[tuple[str, tuple[tuple[str, str], ...]], SeriesOnPage] = {}
 
 
 def series(family: Family, labels: Mapping[str, str]) -> SeriesOnPage:
-    """Return the series with these labels. It is never dropped, so that counters continue when a model is reloaded."""
+    """Return the series with these labels. Series are never deleted, so that counters continue when a model is reloaded."""
     key = family.name, tuple(labels.items())
     if key not in _known:
         try:

@@ -1,7 +1,7 @@
-"""Turns into Triton: raises the limit of open files, and has the kernel end Triton with its supervisor.
+"""Raises the limit of open files, makes the kernel end this process with its supervisor, and becomes Triton.
 
-It is started instead of Triton, as a script: both must happen in Triton's process before it begins, where the
-supervisor, which has threads, must not run Python code. It imports only the standard library.
+This script is started instead of Triton: both settings must be made in Triton's process before Triton begins, and the supervisor, which
+has threads, must not run Python code between fork and exec. The script imports only the standard library.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LOADER_VARIABLES = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 
 
 def file_limit() -> int:
-    """Return the number of files to which this process may raise its limit of open files."""
+    """Return the largest limit of open files that this process may set."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     return sys.maxsize if hard == resource.RLIM_INFINITY else hard
 
@@ -30,9 +30,9 @@ def raise_file_limit() -> None:
 
 
 def launch_command(command: Sequence[str], variables: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """Return the command line and environment variables that start this script, which turns into ``command``.
+    """Return the command line and the environment variables that start this script, which then becomes ``command``.
 
-    Only ``command`` gets the variables for the loader of libraries: those do not suit this Python.
+    Only ``command`` gets the variables for the library loader, as these do not suit the Python that runs this script.
     """
     others = {name: value for name, value in variables.items() if name not in _LOADER_VARIABLES}
     others |= {name: os.environ[name] for name in _LOADER_VARIABLES if name in os.environ}
@@ -41,7 +41,7 @@ def launch_command(command: Sequence[str], variables: Mapping[str, str]) -> tupl
 
 
 def main() -> None:
-    """Run the command of the arguments: the supervisor's process, the loader's variables, the program and its arguments."""
+    """Become the program in the arguments, which are the supervisor's process id, the loader's variables, and the command."""
     owner, *rest = sys.argv[1:]
     loader, command = rest[: len(_LOADER_VARIABLES)], rest[len(_LOADER_VARIABLES) :]
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -26,7 +26,7 @@ _Address = ctypes.c_void_p
 _CPU_MEMORY = 0
 _FINAL_RESPONSE_FLAG = 1
 _CONFIGURATION_VERSION = 1
-# Names of data types by Triton's type number, in the order of its documentation.
+# The names of data types by Triton's number of the type.
 _TYPES = dict(
     enumerate(
         ["BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64"],
@@ -36,10 +36,10 @@ _TYPES = dict(
 _NUMBERS = {f"TYPE_{name}": number for number, name in _TYPES.items()}
 _DTYPES = {name: dtype for dtype, name in TRITON_TYPES.items() if name in _NUMBERS}
 _BYTES_NUMBER = 13
-_LENGTH = struct.Struct("<I")  # of a string, before its bytes
+_LENGTH = struct.Struct("<I")  # the length of a string, which precedes its bytes
 _POLL_SECONDS = 0.05
 _NOTHING = np.empty(0, np.uint8)
-# The argument types of Triton's functions: callbacks.
+# The types of callbacks, which Triton's functions take.
 _Allocate = ctypes.CFUNCTYPE(
     _Address,
     _Address,
@@ -58,14 +58,14 @@ _Answered = ctypes.CFUNCTYPE(None, _Address, ctypes.c_uint32, _Address)
 
 
 class TritonNetwork:
-    """A model of the server, as a network.
+    """A model of the server, with the interface of a network.
 
     Args:
-        server: Triton's object.
+        server: the address of Triton's server object.
         name, version: the name and version of the model.
-        timeout_seconds: how long a call may take; 0: any time.
+        timeout_seconds: how many seconds a call may take; 0: no limit.
 
-    Strings are UINT8 samples: the bytes of one string if the tensor's dims are [1], otherwise a row for each string, padded with zeros.
+    Strings are UINT8 samples: if the tensor's dims are [1], the bytes of one string; otherwise a row for each string, padded with zeros.
 
     Raises:
         RuntimeError: the model is not loaded, or has inputs or outputs of types that pipelines do not support.
@@ -85,7 +85,7 @@ class TritonNetwork:
         batched = config.get("max_batch_size", 0) > 0
         self.max_batch_size = config["max_batch_size"] if batched else 1
         self._unbatched = not batched
-        # For tensors of strings, by name: whether each sample is one string.
+        # For tensors of strings, by name: whether each sample is a single string.
         self._strings: dict[str, bool] = {}
         self.inputs, self.outputs = (
             tuple(self._tensor(entry, batched) for entry in config.get(kind, ())) for kind in ("input", "output")
@@ -104,7 +104,7 @@ class TritonNetwork:
         return NetworkTensor(entry["name"], dtype, ("batch", *dims) if batched else dims)
 
     def run(self, arrays: Mapping[str, np.ndarray], wanted: Sequence[str]) -> list[np.ndarray | list[np.ndarray]]:
-        """See :meth:`~penstock.operators.inference._network.Network.run`."""
+        """Run the model; see :meth:`~penstock.operators.inference._network.Network.run`."""
         pending = _Call(self._server, self._name, self._version)
         try:
             given = [self._given(tensor, arrays[tensor.name]) for tensor in self.inputs]
@@ -114,7 +114,7 @@ class TritonNetwork:
         return [self._found(name, found[name]) for name in wanted]
 
     def _given(self, tensor: NetworkTensor, array: np.ndarray) -> _Given:
-        """Return an input in the form that Triton takes."""
+        """Return an input in the form that Triton accepts."""
         if tensor.name not in self._strings:
             return _Given(tensor.name, _NUMBERS[TRITON_TYPES[tensor.dtype]], array.shape, array)
         rows = array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
@@ -126,8 +126,8 @@ class TritonNetwork:
         return _Given(tensor.name, _BYTES_NUMBER, shape, np.frombuffer(joined, np.uint8))
 
     def _found(self, name: str, output: np.ndarray) -> np.ndarray | list[np.ndarray]:
-        """Return an output in the form that the operator takes: for strings, a list of samples, whose lengths may
-        differ.
+        """Return an output in the form that the operator expects: strings become a list of samples, which may differ in
+        length.
         """
         if output.dtype != np.object_:
             return output
@@ -143,9 +143,9 @@ class _Given:
 
     Attributes:
         name: the input's name.
-        kind: Triton's number of its type.
+        kind: Triton's number of the input's type.
         shape: the tensor's shape.
-        memory: its elements, or its strings, each after its length.
+        memory: the elements of the tensor, or its strings, each preceded by its length.
     """
 
     name: str
@@ -155,14 +155,14 @@ class _Given:
 
 
 def _rows(strings: np.ndarray) -> np.ndarray:
-    """Return strings as rows of uint8 that are padded with zeros to the longest."""
+    """Return strings as rows of uint8, padded with zeros to the length of the longest."""
     longest = max(map(len, strings.reshape(-1)), default=0)
     joined = b"".join(string.ljust(longest, b"\0") for string in strings.reshape(-1))
     return np.frombuffer(joined, np.uint8).reshape(*strings.shape, longest)
 
 
 def _strings(memory: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """Return the strings of a tensor, each after its length, as an array of objects."""
+    """Return the strings in a tensor's memory, where each is preceded by its length, as an array of objects."""
     content, begin = memory.tobytes(), 0
     strings = np.empty(math.prod(shape), np.object_)
     for number in range(len(strings)):
@@ -174,7 +174,7 @@ def _strings(memory: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 
 
 def _child_trace() -> _Address | None:
-    """Return a new child, which Triton deletes, of the trace of the request for which this thread runs; None if that is not traced."""
+    """Create a child of the trace of the request for which this thread runs; Triton deletes the child. Return None if it is not traced."""
     parent, child = trace(), _Address()
     if not parent:
         return None
@@ -195,7 +195,7 @@ def _configuration(server: int, name: str, version: int) -> dict[str, Any]:
 
 
 class _Call:
-    """A request to a model, until Triton needs neither it nor its memory any more."""
+    """A request to a model; exists until Triton no longer needs the request or its memory."""
 
     def __init__(self, server: int, name: str, version: int) -> None:
         self.request = _Address()
@@ -206,7 +206,7 @@ class _Call:
         self._outputs: dict[str, np.ndarray] = {}
         self._problem = ""
         self._changed = threading.Condition()
-        # The request must be released, and the last response arrive.
+        # Two steps end the call: Triton releases the request, and the last response arrives.
         self._steps_left = 2
         self._abandoned = self._is_traced = False
         call("InferenceRequestNew", ctypes.byref(self.request), server, name.encode(), version)
@@ -215,17 +215,17 @@ class _Call:
         call("InferenceRequestSetResponseCallback", self.request, _allocator(), self._number, _answered, self._number)
 
     def run(self, inputs: Sequence[_Given], wanted: Sequence[str], timeout_seconds: float) -> dict[str, np.ndarray]:
-        """Send the request, under the ids of the original requests, and wait for its outputs.
+        """Send the request with the ids of the original requests, wait for the outputs, and return them by name.
 
         Args:
             inputs: the inputs; their memory is not copied.
             wanted: the names of the outputs.
-            timeout_seconds: how long to wait; 0: any time.
+            timeout_seconds: how many seconds to wait; 0: no limit.
 
         Raises:
             RuntimeError: the model failed.
-            TimeoutError: it took too long. Its memory lives on until Triton is done with it.
-            CancelledError: all requests for which it is sent were cancelled, before or while it ran.
+            TimeoutError: the call took too long. Its memory remains allocated until Triton is done with it.
+            CancelledError: all requests for which this request is sent were cancelled, before or during the call.
         """
         try:
             call("InferenceRequestSetId", self.request, request_id().encode())
@@ -240,7 +240,7 @@ class _Call:
         end = time.monotonic() + timeout_seconds if timeout_seconds else math.inf
         with self._changed:
             while not self._changed.wait_for(self._is_done, min(_POLL_SECONDS, max(end - time.monotonic(), 0))):
-                # The lock is held, so that Triton's threads cannot end the request while it is abandoned.
+                # The lock is held, so that Triton's threads cannot complete the call while it is abandoned.
                 if time.monotonic() >= end:
                     self._abandon()
                     raise TimeoutError(f"no answer after {timeout_seconds:g} seconds (`timeout_seconds`)")
@@ -263,7 +263,7 @@ class _Call:
         self._is_traced = trace is not None
 
     def _abandon(self) -> None:
-        """Cancel the call; wait for it if it is traced, as its trace must not outlive that of the original request."""
+        """Cancel the call; if it is traced, wait for its end, as its trace must not outlive the trace of the original request."""
         call("InferenceRequestCancel", self.request)
         if self._is_traced:
             self._changed.wait_for(self._is_done)
@@ -281,7 +281,7 @@ class _Call:
         return not self._steps_left
 
     def end(self) -> None:
-        """Forget the request."""
+        """Delete the request."""
         if _calls.pop(self._number, None) is not None:
             call("InferenceRequestDelete", self.request)
 
@@ -289,13 +289,13 @@ class _Call:
 
     def allocate(self, size: int) -> int:
         """Allocate memory for an output; return its address."""
-        # At least a byte, as empty memory has no address.
+        # At least one byte, as empty memory has no address.
         buffer = np.empty(max(size, 1), np.uint8)
         self._buffers[buffer.ctypes.data] = buffer
         return buffer.ctypes.data
 
     def take(self, response: _Address) -> None:
-        """Keep the outputs of a response, or its error."""
+        """Store the outputs of a response, or its error."""
         error = function("InferenceResponseError")(response)
         if error:
             self._problem = function("ErrorMessage")(error).decode(errors="replace")
@@ -330,7 +330,7 @@ class _Call:
             self._outputs[name.value.decode()] = memory_of_output.view(dtype).reshape(extents)
 
     def step(self) -> None:
-        """Note that the request is released, or that the last response has arrived."""
+        """Note that Triton has released the request, or that the last response has arrived."""
         with self._changed:
             self._steps_left -= 1
             self._changed.notify()
@@ -340,7 +340,7 @@ class _Call:
 
 
 _numbers = itertools.count(1)
-# Objects that Triton still needs, by the numbers passed to its callbacks.
+# The calls that Triton may still refer to, by the numbers that are passed to its callbacks.
 _calls: dict[int, _Call] = {}
 
 
@@ -379,7 +379,7 @@ def _take_response(response: int | None, flags: int, number: int) -> None:
 
 
 _allocate_callback = _Allocate(_allocate_output)
-# numpy owns the memory.
+# Does nothing, as numpy owns the memory.
 _release_callback = _Release(lambda *_: None)
 _released = _Answered(_release_request)
 _answered = _Answered(_take_response)
@@ -388,7 +388,7 @@ _addresses: list[_Address] = []
 
 
 def _allocator() -> _Address:
-    """Return Triton's object that gets memory for outputs from us; it is never destroyed."""
+    """Return a response allocator of Triton that gets memory for outputs from us; it is never destroyed."""
     with _making:
         if not _addresses:
             allocator = _Address()

@@ -1,4 +1,4 @@
-"""A running Triton: its process, those of its models' stubs, and its log."""
+"""A running Triton: its process, the processes of its stubs, and its log."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from penstock.serving.stubs import Stubs, describe_end
 from penstock.serving.triton_launch import launch_command
 
 _LINGER_SECONDS = 2.0
-"""The seconds that Triton waits for clients to close idle connections, before it is ended by force."""
+"""How many seconds Triton waits for clients to close idle connections before it is killed."""
 _CLOSE_SECONDS = 5.0
-"""The seconds for the server to close its models."""
+"""How many seconds the server gets to close its models."""
 _MAX_TAIL_LINES = 2000
 _MAX_LINE_BYTES = 64 << 10
 
 
 class TritonProcess:
-    """Starts a Triton. The kernel ends it with this process, if nothing else does.
+    """Starts Triton. If nothing else ends it, the kernel ends it together with this process.
 
     Args:
         command: the command line.
         variables: the environment variables.
-        log: the file that its log is appended to.
+        log: the file to which Triton's log is appended.
         echo: whether to write the log to standard error, too.
-        shared_memory: the prefix of the shared memory of its stubs, to find it when they are gone.
-        stub_records: the folder where the stubs' launcher records each one that it starts.
-        observe: called with each line of the log, in another thread.
+        shared_memory: the prefix of the names of the stubs' shared memory regions, by which they are found after the stubs are gone.
+        stub_records: the folder in which the launcher records each stub that it starts.
+        observe: called with each line of the log, by another thread.
 
     Raises:
         OSError: the process could not be started.
@@ -63,8 +63,8 @@ class TritonProcess:
         self._started = threading.Event()
         self._failure: Exception | None = None
         self._process: subprocess.Popen[bytes]
-        # This thread starts the process, and waits for its end: the kernel ends a process with the thread that started
-        # it.
+        # This thread starts the process, and waits for its end, because the kernel ends a process when the thread that started it
+        # ends.
         self._thread = threading.Thread(
             target=self._run, args=(list(command), dict(variables)), name="penstock-triton-log", daemon=True
         )
@@ -81,28 +81,28 @@ class TritonProcess:
 
     @property
     def running(self) -> bool:
-        """Whether the process is alive."""
+        """Whether Triton's process is alive."""
         return self._process.poll() is None
 
     def exit_status(self) -> str | None:
-        """Return how the process ended, as text, or None if it runs."""
+        """Return how the process ended, as text; None if it runs."""
         code = self._process.poll()
         return None if code is None else describe_end(code)
 
     def processor_seconds(self) -> float:
-        """Return the processor time that it has used, on all cores; 0 if it has ended."""
+        """Return the processor time that Triton has used on all cores, in seconds; 0 if it has ended."""
         with contextlib.suppress(OSError):
-            # After the name, which may contain anything: state, parent ... user and system time.
+            # The fields after the name, which may contain any characters: state, parent ... user time, system time.
             fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
             return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         return 0.0
 
     def log_lines(self) -> list[str]:
-        """Return the end of the log, without its tables of settings."""
+        """Return the last lines of the log, without the tables of settings."""
         return [line for line in list(self._tail) if line.strip() and line[0] not in "+|"]
 
     def explanation(self) -> str:
-        """Return the errors of the log, or its end: a server that was killed had no time to call anything an error."""
+        """Return the errors in the log; if there are none, the end of the log, as a server that was killed could log no error."""
         if not self.running:
             self._thread.join(5)
         lines = self.log_lines()
@@ -115,10 +115,10 @@ class TritonProcess:
         return "\n".join(f"  {line}" for line in (errors or lines)[-8:]).strip() or "it wrote no log"
 
     def end(self, orderly: bool) -> None:
-        """End the server's processes and free the memory they leave behind; requests still in flight are cut off.
+        """End the server's processes, and free the memory that they leave behind; requests in flight are cut off.
 
         Args:
-            orderly: whether models are unloaded first.
+            orderly: whether to close models first.
         """
         try:
             if self.running and orderly:
@@ -126,7 +126,7 @@ class TritonProcess:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._process.wait(_LINGER_SECONDS)
                 if self.running and self.lifeline.listens():
-                    # Triton would unload its models only when all clients have closed their connections.
+                    # Otherwise, Triton would unload its models only after all clients have closed their connections.
                     self.lifeline.ask("stop", _CLOSE_SECONDS, lambda: self.running)
         finally:
             guardian.end_group(self.pid)
@@ -136,9 +136,9 @@ class TritonProcess:
             guardian.remove_shared_memory(self._shared_memory)
 
     def waits_for_the_dead(self) -> bool:
-        """Return whether all processes of models are dead: Triton would wait forever for requests that one of them had.
+        """Return whether a stub has died and none is alive: Triton would wait forever for the requests that it was running.
 
-        False, too, if processes cannot be listed, as when no more files can be opened.
+        Also False if processes cannot be listed, for example because no more files can be opened.
         """
         with contextlib.suppress(OSError):
             return not self.stubs.running() and self.stubs.any_dead()
@@ -157,7 +157,7 @@ class TritonProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 pass_fds=[self.lifeline.inherited],
-                # A separate process group: Ctrl-C in the terminal must reach only us, so that we can stop the server
+                # A separate process group: Ctrl-C in the terminal must only reach this process, which then stops the server
                 # properly.
                 start_new_session=True,
             )
@@ -174,7 +174,7 @@ class TritonProcess:
     def _copy_log(self, source: IO[bytes]) -> None:
         limit = RateLimit()
         with source:
-            # Without a limit, a line would take all memory.
+            # With a size limit: a long line must not use up all memory.
             while line := source.readline(_MAX_LINE_BYTES):
                 text = line.decode(errors="replace").rstrip("\n")
                 self._tail.append(text)

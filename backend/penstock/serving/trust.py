@@ -1,7 +1,7 @@
 """Permissions of models: the server's operator grants them, and a model's folder can only restrict them.
 
-The author of a model folder with a saved pipeline (``model.json``, ``model.dali``) is not trusted, and neither is a client that loads
-models. A Python file is code, which the operator has put into the repository.
+Authors of model folders with saved pipelines (``model.json``, ``model.dali``) are not trusted, and neither are clients that load models.
+A Python file is code that the operator has put into the repository, so it is trusted.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from penstock.pipeline import Pipeline
 
 REPOSITORIES = "PENSTOCK_REPOSITORIES"
-"""The environment variable with the folders that models may come from, as JSON: those of the server's repositories. Set if
+"""The environment variable with the folders from which models may be loaded, those of the server's repositories, as JSON. It is set if
 clients may load models, but not upload their files."""
 
 MAX_INSTANCES = 1024
-"""The largest number of instances of a model on a server: each has a pipeline, and with isolation a process."""
+"""The largest number of instances of a model on a server. Each instance has a pipeline and, with isolation, a process."""
 
 NO_UPLOADS = (
     "Invalid argument: the model's files were uploaded by a client, and they would run here as code. `penstock serve "
@@ -42,10 +42,10 @@ def check_trust(config: ModelConfig, version_folder: Path, original: Path, setti
     """Raise ConfigurationError if a model requires more permissions than the server's operator has granted.
 
     Args:
-        config: the model's configuration, from Triton: it may differ from the folder's if a client loaded the model
+        config: the model's configuration from Triton. It may differ from that in the model's folder, if a client loaded the model
             with another one.
-        version_folder: the version's folder, as Triton passes it.
-        original: the version's folder in its repository, if the former is in a mirror.
+        version_folder: the path of the version's folder that Triton passes.
+        original: the path of the version's folder in the repository, which differs if ``version_folder`` is in a mirror.
         settings: the model's settings.
     """
     if is_uploaded(version_folder):
@@ -63,7 +63,7 @@ def check_trust(config: ModelConfig, version_folder: Path, original: Path, setti
 
 
 def check_called_models(pipeline: Pipeline, name: str, settings: Settings) -> None:
-    """Raise ConfigurationError if a pipeline calls models of the server that it may not call.
+    """Raise ConfigurationError if a pipeline calls a model of the server that it may not call.
 
     Args:
         pipeline: the model's pipeline.
@@ -84,12 +84,12 @@ def check_called_models(pipeline: Pipeline, name: str, settings: Settings) -> No
 
 
 def check_native_code(repositories: Iterable[Path], backends: Collection[str], model: str | None = None) -> None:
-    """Raise ServerError for a model with a library that Triton would load instead of its backend's.
+    """Raise ServerError if a model's folder has a library that Triton would load instead of the backend's.
 
     Args:
         repositories: the folders of models.
-        backends: our names in configurations.
-        model: the model to check; by default all.
+        backends: the names of our backend in configurations.
+        model: the name of the model to check; by default all models.
     """
     names = {f"libtriton_{name}.so" for backend in backends for name in (backend, stub_backend(backend))}
     for repository in repositories:
@@ -108,14 +108,14 @@ def _libraries_and_configurations(model_folder: Path) -> Iterator[Path]:
 
 
 def is_uploaded(version_folder: Path, environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether a client has sent the files of a model that the server loads only from its repositories."""
+    """Return whether a client has sent the files of a model, although the server only loads models from its repositories."""
     text = environment.get(REPOSITORIES)
     folder = os.path.abspath(version_folder)
     return text is not None and not any(folder.startswith(f"{repository}/") for repository in json.loads(text))
 
 
 def check_repositories(repositories: Iterable[Path]) -> None:
-    """Raise ServerError for a repository whose models cannot be distinguished from a client's."""
+    """Raise ServerError for a repository whose models cannot be distinguished from models that clients upload."""
     for repository in repositories:
         if ":/" in str(repository):
             raise ServerError(
@@ -133,12 +133,12 @@ def repositories_variable(repositories: Iterable[Path]) -> dict[str, str]:
 
 
 def _wider_modules(settings: Settings, server: Settings) -> dict[str, str]:
-    """Return the modules that a model names in addition to what the server grants, each with the option value that would grant it."""
+    """Return the modules that a model names and the server does not grant, each with the value of the option that would grant it."""
     return {name: name for name in settings.allowed_modules if not is_within(name, server.allowed_modules)}
 
 
 def _wider_paths(settings: Settings, server: Settings, original: Path) -> dict[str, str]:
-    """Return the paths that a model names in addition to its folder and to what the server grants, like the modules."""
+    """Return the paths that a model names outside its folder and that the server does not grant, like :func:`_wider_modules`."""
     granted = Files([str(original.parent), *absolute_paths(server.allowed_paths, original)])
     named = dict(zip(settings.allowed_paths, absolute_paths(settings.allowed_paths, original)))
     return {
@@ -149,14 +149,14 @@ def _wider_paths(settings: Settings, server: Settings, original: Path) -> dict[s
 
 
 def absolute_paths(paths: Iterable[str], version_folder: Path) -> list[str]:
-    """Return values of ``allowed_paths``, where relative ones start from the version's folder."""
+    """Return the values of ``allowed_paths`` as absolute paths; relative ones start from the version's folder."""
     named = map(without_file_protocol, paths)
     return [path if is_remote(path) else os.path.join(version_folder, path) for path in named]
 
 
 def _check_grant(name: str, wider: Mapping[str, str], model_folder: Path, server: Settings) -> None:
-    """Raise ConfigurationError if a model's parameter widens a setting, unless its configuration file says so and is
-    trusted.
+    """Raise ConfigurationError if a parameter requests more than the server grants, unless repositories are trusted and the
+    model's configuration file contains the request.
     """
     written = _written_values(model_folder, name) if server.trust_repository else set[str]()
     refused = {requested: value for requested, value in wider.items() if requested not in written}
@@ -172,7 +172,7 @@ def _check_grant(name: str, wider: Mapping[str, str], model_folder: Path, server
 
 
 def _written_values(model_folder: Path, name: str) -> set[str]:
-    """Return the values of a parameter in the model's configuration files, rather than in what a client has sent."""
+    """Return the values of a parameter in the model's configuration files, without those that a client has sent."""
     texts = map(_text_of, _configurations(model_folder))
     return {item.strip() for text in texts for value in parameter_values(text, name) for item in value.split(",")}
 
@@ -189,9 +189,9 @@ def _text_of(path: Path) -> str:
 
 
 def check_response_cache(config: ModelConfig) -> None:
-    """Raise ConfigurationError if a model in Triton's Python stub requires the response cache.
+    """Raise ConfigurationError if a model in Triton's Python stub requests the response cache.
 
-    From models that Triton hosts, failed requests are not cached (``native/request.cc``).
+    For models that Triton hosts, failed requests are kept out of the cache (``native/request.cc``).
     """
     if (config.get("response_cache") or {}).get("enable") and not server_settings().unsafe_response_cache:
         raise ConfigurationError(
@@ -202,7 +202,7 @@ def check_response_cache(config: ModelConfig) -> None:
 
 
 def check_response_parameters(config: ModelConfig) -> None:
-    """Raise ConfigurationError if a model in Triton's Python stub asks for parameters of responses, which the stub cannot send."""
+    """Raise ConfigurationError if a model in Triton's Python stub requests parameters of responses, which the stub cannot send."""
     if settings_of(config).response_parameters:
         raise ConfigurationError(
             "response_parameters: models in Triton's Python stub send none. Run the model without isolation, in Triton's own process"

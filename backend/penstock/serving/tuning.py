@@ -1,8 +1,8 @@
-"""A search for the instances, threads and queue delay with which a served model answers its clients best.
+"""Searches for the number of instances, the number of threads and the queue delay with which a served model performs best.
 
-Settings are tried one after the other on a running server, which loads the model again with each: first instances, then threads,
-then the delay, each with the best values of those before. A value only counts as better if the difference is larger than
-that of repeated measurements.
+A running server is measured with one setting after the other, and loads the model again for each: first the instances, then the threads,
+then the delay, each with the best values of the settings before it. A value only counts as better if the difference exceeds
+the variation of repeated measurements.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from penstock.serving.load_generator import InferRequest, Load, LoadGenerator, a
 from penstock.serving.settings import ConfigurationError
 
 SIGNIFICANT_GAIN = 1.03
-"""The smallest ratio of two measurements that counts as faster: those of one setting differ by up to 3 %."""
+"""The smallest ratio of two measurements that counts as faster: measurements of the same setting differ by up to 3 %."""
 QUEUE_DELAYS_US = (0, 500, 2_000, 5_000)
 _WARM_UP_SECONDS = 0.5
 _CONFIRMATION_RUNS = 2
@@ -33,9 +33,9 @@ class ServingSettings:
     """The settings that are tuned.
 
     Attributes:
-        instances: the model's number of instances, on each of its GPUs if it has some.
-        num_threads: CPU threads of each instance's pipeline; None for the pipeline's setting.
-        queue_delay_us: microseconds that requests wait for others to make a larger batch; None if they are not batched.
+        instances: the number of the model's instances; if it runs on GPUs, on each of them.
+        num_threads: the number of CPU threads of each instance's pipeline; None: the pipeline's setting.
+        queue_delay_us: how many microseconds requests wait for others to form a larger batch; None: they are not batched.
     """
 
     instances: int
@@ -44,7 +44,7 @@ class ServingSettings:
 
     @classmethod
     def of(cls, configuration: Configuration) -> ServingSettings:
-        """Return the settings in a model's complete configuration."""
+        """Return the settings that a model's complete configuration contains."""
         groups = configuration.get("instance_group") or [{"count": 1}]
         threads = configuration.get("parameters", {}).get(_NUM_THREADS, {}).get("string_value")
         batching = configuration.get("dynamic_batching")
@@ -52,7 +52,7 @@ class ServingSettings:
         return cls(int(groups[0].get("count", 1)), int(threads) if threads else None, delay)
 
     def applied_to(self, configuration: Configuration) -> Configuration:
-        """Return a complete configuration with these settings instead of its present ones."""
+        """Return a complete configuration with its settings replaced by these."""
         changed = deepcopy(configuration)
         for group in changed["instance_group"]:
             group["count"] = self.instances
@@ -65,12 +65,12 @@ class ServingSettings:
         return changed
 
     def written_into(self, text: str, kind: str, gpus: Sequence[int]) -> str:
-        """Return the text of a ``config.pbtxt`` with these settings; the rest of it stays, comments included.
+        """Return the text of a ``config.pbtxt`` with these settings; the rest, including comments, does not change.
 
         Args:
-            text: protobuf's text format.
+            text: the configuration in protobuf's text format.
             kind: the kind of the instances, such as ``"KIND_CPU"``.
-            gpus: the GPUs that the instances are bound to; empty for all, or none.
+            gpus: the GPUs to which the instances are bound; an empty list: all GPUs, or none on the CPU.
         """
         text = without_field(text, "instance_group")
         on_gpus = f" gpus: [ {', '.join(map(str, gpus))} ]" if gpus else ""
@@ -82,7 +82,7 @@ class ServingSettings:
         if self.queue_delay_us is not None:
             text = without_field(text, "max_queue_delay_microseconds", within="dynamic_batching")
             if self.queue_delay_us:
-                # Protobuf merges repeated occurrences of a message.
+                # A separate message is added, as protobuf merges repeated occurrences of a message.
                 lines.append(f"dynamic_batching {{ max_queue_delay_microseconds: {self.queue_delay_us} }}")
         return "\n".join([text.rstrip(), *lines, ""])
 
@@ -99,13 +99,13 @@ class Tuner:
     """Tries settings of one model on a running server.
 
     Args:
-        control: controls a server in explicit mode, which has loaded the model.
-        address: host:port of its HTTP.
-        model: its name.
+        control: the control interface of a server in the mode ``explicit``, which has loaded the model.
+        address: host:port of the server's HTTP interface.
+        model: the model's name.
         requests: the requests that clients send; see :func:`answered`.
-        clients: how many send requests at once.
-        seconds: the seconds for which each setting is measured.
-        max_p99: the longest latency, in seconds, that 99 % of the answers may take; None for any.
+        clients: the number of clients that send requests concurrently.
+        seconds: how many seconds to measure each setting.
+        max_p99: the limit on the latency, in seconds, that 99 % of the answers do not exceed; None: no limit.
         tried: called with each trial.
     """
 
@@ -131,13 +131,13 @@ class Tuner:
         """The settings that the model has."""
 
     def search(self, cores: int) -> Trial:
-        """Find the best settings.
+        """Search for the best settings.
 
         Args:
             cores: the largest number of instances on a CPU, and of threads of an instance, to try.
 
         Returns:
-            The trial of the best settings; of the present ones if none are better by :data:`SIGNIFICANT_GAIN`.
+            The trial of the best settings; of the present settings, if none are better by :data:`SIGNIFICANT_GAIN`.
         """
         with LoadGenerator(self._requests, self._clients) as load:
             first = best = self._try(load, self.present)
@@ -148,14 +148,14 @@ class Tuner:
             return self._confirmed(load, best) if best.settings != first.settings else first
 
     def write(self, config: Path, settings: ServingSettings) -> None:
-        """Write settings into a model's file, and have the server load it from there.
+        """Write settings into a model's configuration file, and let the server load the model with it.
 
         Args:
-            config: the ``config.pbtxt``.
+            config: the path of the ``config.pbtxt``.
 
         Raises:
-            ConfigurationError: the server reads other settings from it; the file is restored.
-            ServerError: the server cannot load the model with it; the file is restored.
+            ConfigurationError: the server reads other settings from the file; the file is then restored.
+            ServerError: the server cannot load the model with the file; the file is then restored.
         """
         text = config.read_text()
         _replace_file(config, settings.written_into(text, self.kind, self.gpus))
@@ -187,12 +187,12 @@ class Tuner:
 
     @property
     def kind(self) -> str:
-        """The device of the model's instances, as configurations name it."""
+        """The kind of the model's instances in its configuration, e.g. ``"KIND_CPU"``."""
         return str(self._configuration["instance_group"][0]["kind"])
 
     @property
     def gpus(self) -> list[int]:
-        """The GPUs that the model's instances are bound to."""
+        """The GPUs to which the model's instances are bound."""
         return [int(gpu) for gpu in self._configuration["instance_group"][0].get("gpus", ())]
 
     @property
@@ -207,7 +207,9 @@ class Tuner:
         return trial
 
     def _confirmed(self, load: LoadGenerator, best: Trial) -> Trial:
-        """Return the better of the best and the present settings, measured in turns; in a search, the best had many chances to be lucky."""
+        """Measure the best and the present settings in turns, and return the better trial: among many trials, the best
+        may have been lucky.
+        """
         pairs = [(self._try(load, self.present), self._try(load, best.settings)) for _ in range(_CONFIRMATION_RUNS)]
         present = max((trial for trial, _ in pairs), key=lambda trial: trial.load.rate)
         challenger = max((trial for _, trial in pairs), key=lambda trial: trial.load.rate)
@@ -234,7 +236,7 @@ def _replace_file(path: Path, text: str) -> None:
 
 
 def answered(address: str, model: str, requests: Iterable[InferRequest]) -> tuple[list[InferRequest], list[str]]:
-    """Send each request once; return those that are answered, and why the others are not."""
+    """Send each request once; return the requests that are answered, and why the others are not."""
     good, reasons = [], []
     for request in requests:
         reason = ask(address, model, request)

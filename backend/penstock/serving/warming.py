@@ -1,8 +1,8 @@
 """``python -m penstock.serving.warming``: compiles the kernels that served images need, so that no server waits for
 that.
 
-In a checkout, the kernels of usual pipelines are compiled into its library. Numba compiles the others here, which are all of them if the
-package was installed without a library, and caches them beside the package or in the user's cache.
+In a checkout, the kernels of usual pipelines are compiled into Penstock's library. Numba compiles all others here (all kernels, if the
+package was installed without a library), and caches them beside the package or in the user's cache.
 """
 
 from __future__ import annotations

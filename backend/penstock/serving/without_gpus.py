@@ -1,4 +1,4 @@
-"""Configurations for a Triton without GPUs: it rejects a model whose ``instance_group`` requests one."""
+"""Changes configurations for a Triton without GPUs, which rejects models whose ``instance_group`` requests a GPU."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from penstock.serving.config_text import CLOSING, end_of_separator, end_of_value
 
 
 def request_cpu(config: str) -> str:
-    """Return a model's configuration (in protobuf's text format) without GPUs in its instance groups.
+    """Return a model's configuration (in protobuf's text format) with the CPU instead of GPUs in its instance groups.
 
     >>> request_cpu("instance_group [ { count: 2 kind: KIND_GPU gpus: [ 0, 1 ] } ]")
     'instance_group [ { count: 2 kind: KIND_CPU } ]'
@@ -20,7 +20,7 @@ def request_cpu(config: str) -> str:
         position += 1
         in_group = bool(opened) and opened[-1][0] != "[" and {name for _, name in opened} == {"instance_group"}
         if token in CLOSING:
-            # Items of a list belong to the list's field.
+            # An item of a list belongs to the field whose value is the list.
             opened.append((token, opened[-1][1] if opened and opened[-1][0] == "[" else field))
         elif token in CLOSING.values():
             del opened[-1:]
