@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from served import await_stops
 
 START_SECONDS = 600.0
-"""How many seconds a server may take to become ready. On a busy machine it may get a twentieth of a core, and it compiles
-kernels: what takes 40 s on an idle machine was not over after 180 s. A server that hangs never becomes ready.
+"""How many seconds a server may take to become ready. It compiles kernels, and on a busy machine it may get a twentieth of a core:
+there, a start that takes 40 s on an idle machine was not complete after 180 s. A server that hangs never becomes ready.
 """
 TEST_SECONDS = 900
 
@@ -38,12 +38,12 @@ def _patient_starts() -> None:
 
 @pytest.fixture(scope="module", params=MODEL_HOSTS)
 def model_host(request: pytest.FixtureRequest) -> Any:
-    """Return the host of models; a test that uses this fixture runs once for each of the two hosts."""
+    """Return the host of models; each test that uses this fixture runs once for each of the two hosts."""
     return request.param
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _stops() -> Iterator[None]:
-    """Wait for the servers that are still being stopped before the tests end."""
+    """Before the tests end, wait for the servers that are still being stopped."""
     yield
     await_stops()

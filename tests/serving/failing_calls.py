@@ -1,7 +1,7 @@
-"""Makes one system call in a server's processes fail; counts each program's calls of each kind, and records which call
+"""Makes a system call in the processes of a server fail, counts the calls of each program by kind, and records which call
 failed.
 
-`failing_calls.c` is preloaded into `penstock serve` and every process that it starts, and shares a file with this module.
+`failing_calls.c` is preloaded into `penstock serve` and every process that it starts, and communicates with this module through a file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Program(Enum):
 
 
 class Kind(Enum):
-    """The kinds of calls, in the order of `enum kind`."""
+    """The kinds of system calls, in the order of `enum kind`."""
 
     OPEN = 0
     CREATE = 1
@@ -62,9 +62,9 @@ class Fault:
 
     Attributes:
         program: the program that makes the call.
-        kind: the kind of call.
-        error: the error's number.
-        number: the number of the call among those of its kind since :meth:`FailingCalls.arm`, from 1.
+        kind: the kind of the call.
+        error: the number of the error (errno) with which it fails.
+        number: which of the program's calls of this kind fails, counted from 1 since :meth:`FailingCalls.arm`.
     """
 
     program: Program
@@ -78,14 +78,14 @@ class Fault:
 
 @dataclass(frozen=True)
 class Failed:
-    """A call that has failed: the process that made it, the call with its path, and the library that it came from."""
+    """A call that has failed: the process and the library that made it, and the call with its path."""
 
     pid: int
     call: str
     library: str
 
 
-# In the order of `struct control`: armed, program, kind, error, number, claimed_by, failed_in, the counts and the call.
+# The order of the fields in `struct control`: armed, program, kind, error, number, claimed_by, failed_in, the counts, the call.
 _FIELDS = struct.Struct("7q")
 _COUNTS = struct.Struct(f"{len(Program) * len(Kind)}q")
 _CALL_BYTES = 512
@@ -93,13 +93,13 @@ _DESCRIPTION_SECONDS = 5.0
 
 
 class FailingCalls:
-    """The compiled library, and the file that it shares with the processes into which it is preloaded.
+    """The compiled library, and the file through which it communicates with processes into which it is preloaded.
 
     Args:
-        folder: the folder for the program and its results.
+        folder: the folder for the library and the file.
 
     Attributes:
-        variables: environment variables of the server.
+        variables: the environment variables with which to start a server.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -112,19 +112,19 @@ class FailingCalls:
         self.variables = {"LD_PRELOAD": str(library), VARIABLE: str(self.path)}
 
     def arm(self, fault: Fault | None = None) -> None:
-        """Count calls from now on; make the call that ``fault`` describes fail."""
+        """From now on, count calls, and make the call that ``fault`` describes fail."""
         self._shared[:] = bytes(len(self._shared))
         chosen = (fault.program.value, fault.kind.value, fault.error, fault.number) if fault else (0, 0, 0, 0)
         _FIELDS.pack_into(self._shared, 0, 0, *chosen, 0, 0)
         self._shared[:8] = struct.pack("q", 1)
 
     def disarm(self) -> Failed | None:
-        """Let all calls succeed from now on; return the one that has failed."""
+        """From now on, let all calls succeed; return the call that has failed, or None."""
         self._shared[:8] = bytes(8)
         *_, pid, described = _FIELDS.unpack_from(self._shared)
         if not pid:
             return None
-        # The process whose call failed may still be writing a description of it, or may have been killed before.
+        # The process whose call failed may still be writing the description of the call, or may have been killed before that.
         deadline = time.monotonic() + _DESCRIPTION_SECONDS
         while not described and time.monotonic() < deadline:
             time.sleep(0.001)
@@ -139,14 +139,14 @@ class FailingCalls:
         return Counter({(program, kind): next(numbers) for program in Program for kind in Kind})
 
     def processes(self) -> dict[int, list[str]]:
-        """Return the living processes that the library is preloaded into, whoever started them, with their command lines."""
+        """Return the living processes into which the library is preloaded, whoever started them, with their command lines."""
         found = {}
         mark = f"{VARIABLE}={self.path}".encode()
         for entry in Path("/proc").iterdir():
             try:
                 if entry.name.isdigit() and mark in (entry / "environ").read_bytes().split(b"\0"):
                     found[int(entry.name)] = (entry / "cmdline").read_text(errors="replace").split("\0")[:-1]
-            except OSError:  # it has ended, or is another user's
+            except OSError:  # the process has ended, or belongs to another user
                 continue
         # Both files are empty for a zombie process.
         found.pop(os.getpid(), None)

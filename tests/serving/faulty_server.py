@@ -25,40 +25,40 @@ from traffic_process import Counts
 from traffic_requests import RequestMaker
 
 MODELS = ("fingerprint", "crossing", "twins")
-"""The first decodes in worker processes, and the second is served by Triton's stub."""
+"""The models that are served. The first decodes in worker processes, and the second runs in Triton's stub."""
 
 ISOLATED = "crossing"
 REQUESTS = 20
 SEED = 5
-"""The seed of requests that use most of the code: images of all formats, two of which are decoded in worker processes,
+"""The seed of requests that run most of the code: images of all formats, two of which are decoded in worker processes,
 and bad files.
 """
 
 PATIENCE = 90.0
-"""The seconds for steps that take one or two on an idle machine."""
+"""The time limit for steps that take one or two seconds on an idle machine."""
 
 MIN_START_SECONDS = 45
-"""Seconds after which `penstock serve` says that models are not ready: Triton waits for some failed calls forever.
+"""After so many seconds, `penstock serve` reports that models are not ready: after some failed calls, Triton waits forever.
 
-On a busy machine it is five times what the last start without a failure took.
+On a busy machine, the limit is five times as long as the last start without a failure took.
 """
 
 COLD_START_SECONDS = 600
-"""The seconds for a start, and for a first answer, if no call fails: kernels may have to be compiled, on a machine that
+"""The time limit for a start, and for a first answer, if no call fails: kernels may have to be compiled, on a machine that
 others use, too.
 """
 
 RETRY_SECONDS = 20.0
-"""The seconds after which a request is sent again, if any right answer will do."""
+"""After so many seconds, a request is sent again if it only matters that there is a right answer."""
 
 EXIT_SECONDS = 10.0
-"""The seconds within which a server's processes and files disappear after it: the kernel removes a killed process a
+"""The seconds within which the processes and files of a server that has ended disappear: the kernel removes a killed process a
 moment later.
 """
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:
-    """Wait for a condition; return False if it does not come true in that time."""
+    """Wait until a condition is true; return False if it is not true within ``seconds``."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -74,8 +74,8 @@ class FaultyServer:
         folder: the folder for its repository, its temporary files and its output.
 
     Attributes:
-        calls: makes calls fail, and counts them.
-        temporary: the folder of its temporary files.
+        calls: makes the server's calls fail, and counts them.
+        temporary: the folder of the server's temporary files.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -97,7 +97,7 @@ class FaultyServer:
     # -- the server's life ---------------------------------------------------------------------------------------------
 
     def start(self, fault: Fault | None = None) -> Failed | None:
-        """Start it and wait until it serves or ends; ``fault`` happens during that time."""
+        """Start the server, and wait until it serves or ends; meanwhile, ``fault`` happens. Return the call that failed."""
         options = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), self._ports)]
         seconds = self._start_limit if fault else COLD_START_SECONDS
         options += [f"--timeout={seconds}", "--model-control-mode=explicit", "--load-model=*"]
@@ -115,7 +115,7 @@ class FaultyServer:
         return self.calls.disarm()
 
     def stop(self, fault: Fault | None = None) -> Failed | None:
-        """Stop it with SIGTERM and wait for its end; ``fault`` happens during that time."""
+        """Stop the server with SIGTERM, and wait for its end; meanwhile, ``fault`` happens. Return the call that failed."""
         self._note_shared_memory()
         self.calls.arm(fault)
         self._running.terminate()
@@ -123,9 +123,9 @@ class FaultyServer:
         return self.calls.disarm()
 
     def kill(self) -> None:
-        """End all its processes by force, and remove their remains."""
+        """Kill all processes of the server, and remove what they leave behind."""
         self._note_shared_memory()
-        # Repeat until there are no processes: meanwhile the supervisor and Triton may have started others.
+        # Repeat until no process is left: the supervisor and Triton may start processes in the meantime.
         assert wait_until(self._killed), f"processes survive SIGKILL: {self._remains()}"
         if self._process is not None:
             self._process.wait(PATIENCE)
@@ -135,7 +135,7 @@ class FaultyServer:
         self.temporary.mkdir()
 
     def _killed(self) -> bool:
-        """Send SIGKILL to all its processes; return whether there were none."""
+        """Send SIGKILL to all processes of the server; return whether there were none."""
         living = self.calls.processes()
         for pid in living:
             with contextlib.suppress(ProcessLookupError):
@@ -163,7 +163,7 @@ class FaultyServer:
         return next(found, None)
 
     def leftovers(self) -> list[str]:
-        """Return what remains after its end: processes, temporary files and shared memory."""
+        """Return what the server left behind: processes, temporary files and shared memory."""
         wait_until(lambda: not self._remains(), EXIT_SECONDS)
         return self._remains()
 
@@ -180,7 +180,7 @@ class FaultyServer:
         return [path for prefix in self._shared_memory for path in Path("/dev/shm").glob(f"{prefix}*")]
 
     def _note_shared_memory(self) -> None:
-        """Remember the prefix of its shared memory, which only its command line contains."""
+        """Store the prefix of the server's shared memory, which only its command line contains."""
         flag = "shm-region-prefix-name="
         for line in self.calls.processes().values():
             self._shared_memory.update(word.rpartition(flag)[2] for word in line if flag in word)
@@ -188,10 +188,10 @@ class FaultyServer:
     # -- requests ------------------------------------------------------------------------------------------------------
 
     def ask(self, requests: int = REQUESTS, seed: int = SEED, seconds: float = PATIENCE) -> Counts:
-        """Send requests one after the other, each over a new connection, a seventh of them bad.
+        """Send requests one after the other, each over a new connection; a seventh of them are bad.
 
         Raises:
-            TimeoutError: a request was not answered in this many seconds.
+            TimeoutError: a request was not answered within ``seconds``.
         """
         return asyncio.run(self._ask(requests, seed, seconds))
 
@@ -211,7 +211,7 @@ class FaultyServer:
         return counts
 
     def reload(self, model: str) -> str:
-        """Reload a model; return the error, or nothing."""
+        """Reload a model; return the error message, or an empty string."""
         for action in ("unload", "load"):
             url = f"http://127.0.0.1:{self._ports[0]}/v2/repository/models/{model}/{action}"
             try:
@@ -236,6 +236,6 @@ class FaultyServer:
 
 
 def spread(count: int, most: int) -> list[int]:
-    """Return numbers from 1 to ``count``, evenly spread, the first and the last among them."""
+    """Return up to ``most`` evenly spread numbers from 1 to ``count``, including the first and the last."""
     step = (count - 1) / max(most - 1, 1)
     return sorted({1 + round(step * index) for index in range(min(most, count))})

@@ -1,4 +1,4 @@
-"""Ports for programs that tests start and that do not choose a port."""
+"""Chooses ports for programs that tests start and that cannot choose a free port themselves."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _MOST = 20_000
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that are free now and below the range from which the system assigns ports when a program, such as another
-    test, asks for any port.
+    """Return ports that are free now. They are below the range from which the system assigns ports, so that no other program,
+    such as another test, gets one of them when it asks for any port.
     """
     first = int(_RANGE.read_text().split()[0])
     ports: list[int] = []
     with contextlib.ExitStack() as held:
-        # Use the system's random numbers: two test processes may have the same seed.
+        # The system's random numbers are used, because two test processes may have the same seed.
         for port in random.SystemRandom().sample(range(max(1024, first - _MOST), first), 1000):
             with contextlib.suppress(OSError):
                 held.enter_context(socket.create_server(("127.0.0.1", port)))

@@ -1,9 +1,9 @@
 """Runs a command as a hardened container would: ``python tests/serving/hardened.py [--without-tmp] COMMAND ...``.
 
-As the user `nobody` without HOME and without privileges, on a read-only file system, without a network, in process and mount
-namespaces of its own. `/tmp` is an empty folder in memory, as an `emptyDir` is, or read-only too with ``--without-tmp``; `/dev/shm`
-has the 64 MB that containers have. Fails if the command does, or if it leaves processes, temporary files or shared memory.
-Needs root, as other users may not become `nobody`.
+The command runs as the user `nobody`, without HOME and without privileges, on a read-only file system, without a network, in separate
+process and mount namespaces. `/tmp` is an empty folder in memory, like an `emptyDir`, or read-only, too, with ``--without-tmp``;
+`/dev/shm` has the 64 MB that containers get. This program fails if the command fails, or leaves processes, temporary files or shared
+memory behind. It needs root, as other users may not become `nobody`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "build" / "hardened"
-"""The user's cache, filled beforehand with what `penstock setup` compiles, as in an image."""
+"""The user's cache; it contains what `penstock setup` compiles, as in a container image."""
 
 NOBODY = "65534"
 NAMESPACES = ["--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 SCRATCH = [Path("/tmp"), Path("/dev/shm")]
 CACHES = ("penstock-kernels-", "penstock-native-")
-"""The prefixes of a user's caches, which the next start finds."""
+"""The prefixes of the caches that a user keeps for the next start, which are not leftovers."""
 
 
 def main() -> None:
-    """Enter the namespaces, or run the command in them."""
+    """Enter the namespaces, or, if they were entered, run the command in them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--without-tmp", action="store_true", help="/tmp is read-only, too")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
@@ -38,7 +38,7 @@ def main() -> None:
     tried = subprocess.run(["unshare", *NAMESPACES, "true"], capture_output=True, text=True, check=False)
     if tried.returncode:
         sys.exit(f"hardened: namespaces are not permitted here: {tried.stderr.strip()}")
-    # As when an image is built: with root's rights, and once.
+    # As when a container image is built: once, with the rights of root.
     compile_library = "from penstock.serving.shim import shim; shim()"
     subprocess.run([sys.executable, "-c", compile_library], env=os.environ | {"XDG_CACHE_HOME": str(CACHE)}, check=True)
     inside = [sys.executable, __file__, *sys.argv[1:]]
@@ -68,23 +68,23 @@ def run_inside(command: Sequence[str], without_tmp: bool) -> int:
 
 
 def make_readable(folders: Sequence[Path]) -> None:
-    """Make folders accessible that lie in a folder which only its owner may enter, such as /root: mount them over it."""
+    """Make folders accessible that lie in a folder which only its owner may enter, such as /root, by mounting them over it."""
     for folder in folders:
         barred = next((parent for parent in reversed(folder.parents) if not parent.stat().st_mode & 1), None)
         if barred is None:
             continue
-        # An open descriptor, as the next mount hides the folder's path.
+        # Through an open descriptor, because the next mount hides the path of the folder.
         held = os.open(folder, os.O_PATH | os.O_DIRECTORY)
         mount("-t", "tmpfs", "-o", "mode=755,size=1m", "tmpfs", str(barred))
         folder.mkdir(parents=True)
-        # With `--no-canonicalize`, as mount(8) would resolve the descriptor to the path, which is hidden by now.
+        # `--no-canonicalize`, because mount(8) would resolve the descriptor to the folder's path, which is hidden by then.
         bind = ["mount", "--no-canonicalize", "--bind", f"/proc/self/fd/{held}", str(folder)]
         subprocess.run(bind, pass_fds=[held], check=True)
         os.close(held)
 
 
 def make_read_only(scratch: Sequence[str]) -> None:
-    """Make all file systems read-only, except those of the kernel and the ones in memory that a container gets."""
+    """Make all file systems read-only, except those of the kernel and the file systems in memory that a container gets."""
     kernels = {"proc", "autofs", "binfmt_misc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "mqueue"}
     for line in Path("/proc/self/mounts").read_text().splitlines():
         target, kind = line.split()[1:3]
@@ -101,7 +101,7 @@ def mount(*arguments: str) -> None:
 
 
 def leftovers() -> list[str]:
-    """Return processes besides this one, and the files in the writable folders."""
+    """Return all other processes, and the files in the writable folders."""
     processes = [path.parent for path in Path("/proc").glob("[0-9]*/cmdline") if path.parent.name != str(os.getpid())]
     lines = [(path / "cmdline").read_text(errors="replace").replace("\0", " ") for path in processes]
     writable = [folder for folder in SCRATCH if os.access(folder, os.W_OK)]

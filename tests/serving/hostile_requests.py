@@ -30,7 +30,7 @@ INFER = "/inference.GRPCInferenceService/ModelInfer"
 CHUNKS = 1_000_000
 MIN_DEADLINE_SECONDS, MAX_DEADLINE_SECONDS = 0.0015, 0.005
 _ROW_BYTES = 10_000
-"""The length of a row of a request in a storm: the model takes about as long for it as the deadlines allow."""
+"""The length of a request's row in a storm; the model takes about as long for such a row as the deadlines allow."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Target:
 
     Attributes:
         address: ``host:port``.
-        model: the model that requests go to.
-        headers: sent with each request, e.g. a key.
+        model: the model to which requests are sent.
+        headers: headers that are sent with each request, e.g. a key.
     """
 
     address: str
@@ -55,7 +55,7 @@ class Target:
         """Return the status and body of an answer; status 0: the server closed the connection without one."""
         connection = http.client.HTTPConnection(self.address, timeout=60)
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        # The server may have answered before it had the whole body.
+        # The server may have answered before it had received the whole body.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             connection.request("POST", path or self.path, body, self.headers | sent)
         try:
@@ -85,7 +85,7 @@ def huge_shape(target: Target) -> int:
 
 
 def many_chunks(target: Target) -> int:
-    """Send one request in chunks of one byte; return the status of the answer."""
+    """Send a request in chunks of one byte; return the status of the answer."""
     host, port = target.address.split(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection:
         headers = {"Host": target.address, "Transfer-Encoding": "chunked", **target.headers}
@@ -103,7 +103,7 @@ def many_chunks(target: Target) -> int:
 
 
 def compressed_body(target: Target) -> int:
-    """Send a megabyte that inflates to a gigabyte; return the status of the answer."""
+    """Send a body of one megabyte that decompresses to a gigabyte; return the status of the answer."""
     packed = gzip.compress(bytes(1 << 30), 1)
     return target.post(packed, content_encoding="gzip")[0]
 
@@ -114,11 +114,11 @@ CRASHES: dict[str, Callable[[Target], int]] = {
     "huge shape": huge_shape,
     "chunks": many_chunks,
 }
-"""Functions that send requests over HTTP, each of which ends Triton 2.51; they return the status of the answer."""
+"""Functions that send an HTTP request that ends Triton 2.51, and return the status of the answer."""
 
 
 def grpc_request(model: str, elements: int = 3) -> bytes:
-    """Return a request over gRPC, serialized."""
+    """Return a serialized gRPC request."""
     request = service_pb2.ModelInferRequest(model_name=model)
     request.inputs.add(name="x", datatype="UINT8", shape=[1, elements])
     request.raw_input_contents.append(b"a" * elements)
@@ -161,7 +161,7 @@ def _client(storm: str, target: Target, requests: int, results: Any) -> None:
 
 
 def send_storm(storm: str, target: Target, requests: int = 8000, clients: int = 8) -> Counter[str]:
-    """Send requests from several processes; return how many ended with each status."""
+    """Send requests from several processes; return how many requests ended with each status."""
     # Not forked: gRPC does not work in forked processes.
     context = multiprocessing.get_context("spawn")
     results: Any = context.Queue()
@@ -177,7 +177,7 @@ def send_storm(storm: str, target: Target, requests: int = 8000, clients: int = 
 
 
 def main() -> None:
-    """Send the requests on the command line."""
+    """Send the requests that the command line selects."""
     what, address, model = sys.argv[1:]
     target = Target(address, model)
     if what in STORMS:
@@ -185,7 +185,7 @@ def main() -> None:
         return
     for name, send in CRASHES.items():
         print(f"{name}: {send(target) or 'no answer'}")
-        time.sleep(5)  # its supervisor may start it again
+        time.sleep(5)  # the server's supervisor may restart it
 
 
 if __name__ == "__main__":

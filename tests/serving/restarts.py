@@ -1,7 +1,7 @@
 """Kills a server again and again under load: ``python tests/serving/restarts.py --period 20 --minutes 30``.
 
-It runs `penstock serve` in a separate process, as users do, and the clients of `traffic.py`. Every few seconds it kills
-Triton in one of several ways. The exit status is 1 if an answer was wrong, if the models were unavailable for more than a
+Runs `penstock serve` in a separate process, as users do, and the clients of `traffic.py`. Every few seconds, it kills
+Triton with one of several signals. The exit status is 1 if an answer was wrong, if a model was unavailable for more than a
 tenth of the time, or if anything was left behind: processes, folders, shared memory, files that are open in the supervisor.
 """
 
@@ -29,11 +29,11 @@ from traffic_process import BIN, Counts
 
 MODELS = ("crossing", "several")
 SIGNALS = (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT)
-"""The signals that end Triton, in turn; its supervisor counts each end as a death."""
+"""The signals that end Triton, sent in turn; the supervisor counts each end as a death."""
 
 MIN_AVAILABILITY = 0.9
 WINDOW_SECONDS = 0.5
-"""The length of a window of time; a model is available in it if it answered requests, and all of them right."""
+"""The length of a time window. A model is available in a window if it answered requests, and answered all of them correctly."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Findings:
 
     Attributes:
         kills: the number of times that Triton was killed.
-        availability: the share of time in which each model answered.
-        right, failed, wrong: numbers of requests; a wrong answer is one with another request's data.
-        descriptors: files open in the supervisor, after the first start and at the end.
-        threads: the number of the supervisor's threads.
-        resident_mib: the supervisor's resident memory, in MiB.
-        exit_status: the command's exit status, after SIGTERM.
+        availability: for each model, the fraction of time windows in which it was available.
+        right, failed, wrong: the numbers of requests with a right answer, an error, or a wrong answer: one with another request's data.
+        descriptors: the number of files open in the supervisor, after the first start and at the end.
+        threads: the number of the supervisor's threads, after the first start and at the end.
+        resident_mib: the supervisor's resident memory in MiB, after the first start and at the end.
+        exit_status: the exit status of the command after SIGTERM.
         left: the processes and files that were left behind.
     """
 
@@ -63,7 +63,7 @@ class Findings:
     left: list[str]
 
     def problems(self, min_availability: float = MIN_AVAILABILITY) -> list[str]:
-        """Describe the violated expectations."""
+        """Return a description of each expectation that was not met."""
         found = [f"{self.wrong} answers were wrong"] if self.wrong else []
         found += [
             f"{model} answered {share:.1%} of the time"
@@ -71,7 +71,7 @@ class Findings:
             if share < min_availability
         ]
         found += [f"left behind: {what}" for what in self.left]
-        # A file or a thread that stays after each death would exceed this.
+        # If each death left a file or a thread open, there would be more than these.
         if self.descriptors[1] > self.descriptors[0] + 3:
             found.append(f"the supervisor has {self.descriptors[1]} files open, and had {self.descriptors[0]}")
         if self.threads[1] > self.threads[0] + 3:
@@ -85,7 +85,7 @@ class Command:
     """`penstock serve`, with all of its files in a separate folder.
 
     Args:
-        folder: the folder for its models and its temporary files.
+        folder: the folder for the server's models and temporary files.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -118,14 +118,14 @@ class Command:
         return None
 
     def resources(self) -> tuple[int, int, float]:
-        """Return the supervisor's numbers of open files and threads, and its resident memory in MiB."""
+        """Return the supervisor's number of open files, its number of threads, and its resident memory in MiB."""
         process = Path(f"/proc/{self.process.pid}")
         pages = int((process / "statm").read_text().split()[1])
         files, threads = (len(list((process / kind).iterdir())) for kind in ("fd", "task"))
         return files, threads, pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
     def left(self) -> list[str]:
-        """Return the processes and files that the command left behind, those that do not disappear within 20 s."""
+        """Return the processes and files that the command left behind, and that do not disappear within 20 s."""
         deadline = time.monotonic() + 20
         while (found := self._left()) and time.monotonic() < deadline:
             time.sleep(0.2)
@@ -153,7 +153,7 @@ def _command_line(pid: int | str) -> list[str]:
 
 
 def availability(counts: Counts, began: float, ended: float) -> dict[str, float]:
-    """Return, for each model, the share of windows of time in which it was available; see :data:`WINDOW_SECONDS`."""
+    """Return, for each model, the fraction of time windows in which it was available; see :data:`WINDOW_SECONDS`."""
     windows = int((ended - began) / WINDOW_SECONDS)
     shares = {}
     for model in MODELS:
@@ -173,9 +173,9 @@ def run(folder: Path, period: float, seconds: float, clients: int) -> Findings:
 
     Args:
         folder: the folder for the server's files.
-        period: seconds between two kills.
-        seconds: how long to go on after the first right answers.
-        clients: the number of clients that send requests all the while.
+        period: the number of seconds between two kills.
+        seconds: how many seconds to continue after the first right answers.
+        clients: the number of clients that send requests all the time.
     """
     command = Command(folder)
     kills = 0

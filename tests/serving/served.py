@@ -1,4 +1,4 @@
-"""Writes models to a repository, serves them and sends them requests, for tests that start Triton."""
+"""Helpers for tests that start Triton: write models to a repository, serve them, and send them requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from penstock.plugin.triton import autoserialize
 """
 
 PATIENCE_SECONDS = 120.0
-"""The seconds for steps that take one or two on an idle machine."""
+"""The time limit for steps that take one or two seconds on an idle machine."""
 
 _stopper = ThreadPoolExecutor(thread_name_prefix="stopper")
 _stops: list[Future[None]] = []
@@ -35,10 +35,10 @@ def add_model(
     Args:
         repository: the folder of the repository.
         name: the model's name.
-        config: the text of its configuration.
-        source: the text of its file.
-        filename: the name of the file with the source.
-        others: texts of further Python modules beside it.
+        config: the text of the model's configuration.
+        source: the contents of the model's file.
+        filename: the name of the model's file.
+        others: the texts of further Python modules beside the model's file, by name.
     """
     folder = repository / name / "1"
     folder.mkdir(parents=True)
@@ -59,7 +59,7 @@ def ask(client: Any, model: str, request_id: str = "", parameters: Any = None, *
 
 
 def until(condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
-    """Wait for a condition to become true."""
+    """Wait until a condition is true."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"waited for {seconds:.0f} s in vain"
@@ -67,13 +67,13 @@ def until(condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) ->
 
 
 def stop_later(stop: Callable[[], None]) -> None:
-    """Stop a server while the next tests run: most of that time, Triton sleeps."""
+    """Stop a server while the next tests run: while it is being stopped, Triton mostly sleeps."""
     _stops.append(_stopper.submit(stop))
 
 
 @contextlib.contextmanager
 def stopped_later(server: LocalServer) -> Iterator[LocalServer]:
-    """Run a server inside the context, and stop it later."""
+    """Run a server during the context, and stop it while later tests run."""
     server.start()
     try:
         yield server
@@ -82,6 +82,6 @@ def stopped_later(server: LocalServer) -> Iterator[LocalServer]:
 
 
 def await_stops() -> None:
-    """Wait for all servers to be stopped; raise the error of one that failed."""
+    """Wait until all servers have stopped; raise the error of a stop that failed."""
     for stop in _stops:
         stop.result()

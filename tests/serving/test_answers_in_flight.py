@@ -1,4 +1,4 @@
-"""Clients that disconnect while they are answered, and memory that is freed meanwhile: other clients get right answers."""
+"""Clients disconnect, or free memory, while they are being answered: other clients get right answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from served import HEADER, add_model, stopped_later
 
-# 4 MiB of floats, which threads send in pieces, after a wait during which tests act.
+# 4 MiB of floats, which threads send in pieces, after a wait in which tests disconnect or free memory.
 COUNT = 1 << 20
 WAITS = (
     HEADER
@@ -153,7 +153,7 @@ def test_cancelled_requests(server: LocalServer, client: Any) -> None:
 
 
 def ask_into(address: str, memory: SharedMemory, size: int, value: float) -> None:
-    """Send a request from a new thread, with an answer in shared memory."""
+    """Send a request, whose answer goes to shared memory, from a new thread."""
     with tritonclient.http.InferenceServerClient(address) as client:
         output = tritonclient.http.InferRequestedOutput("y")
         output.set_shared_memory(memory.name, size)

@@ -1,4 +1,4 @@
-"""An instance begins a batch while the previous one is computed: that changes no answers, failures or orderly ends."""
+"""An instance begins a batch while the previous one is computed: this changes no answers, no failures, and not the orderly end."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from served import HEADER, PATIENCE_SECONDS, add_model, stopped_later, until
 
-# One request is a batch. A number divisible by 13 makes it fail when it is begun, one divisible by 17 when it is completed. Numbers
-# below 100 are those of trial runs, for which the server generates data.
+# Each request is a batch. A number divisible by 13 makes the batch fail when it is begun; a number divisible by 17, when it is completed.
+# Numbers below 100 occur in trial runs, for which the server generates data.
 CONFIG = """backend: "penstock"
 max_batch_size: 1
 dynamic_batching { }
@@ -84,7 +84,7 @@ def gated():
 
 
 class Gates:
-    """The model's gates, files that let a number's batch go on, and the log of what the model did with each number."""
+    """The model's gates, which are files that let the batch of a number continue, and a log of what the model did with each number."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -117,7 +117,7 @@ class Call:
         return not self._answers.empty()
 
     def answer(self) -> int:
-        """Return the number that came back; raise the error if there is one."""
+        """Return the number in the answer; raise the error if there is one."""
         answer = self._answers.get(timeout=PATIENCE_SECONDS)
         if isinstance(answer, Exception):
             raise answer
@@ -152,14 +152,14 @@ Ask = Callable[[int], Call]
 
 
 def two_in_flight(ask: Ask, gates: Gates, bad: int | None = None) -> tuple[Call, Call]:
-    """Return two requests that are in flight at the same time and wait for their gates, in the order in which they were begun.
+    """Return two requests, in the order in which they were begun, that are in flight together and wait for their gates.
 
     Args:
-        bad: the number of one of them; by default both pass.
+        bad: the number of one of the requests, which makes it fail; by default, both succeed.
     """
     for _ in range(20):
-        # An idle instance answers on Triton's thread. The requests that wait until that one is answered are begun one right after
-        # the other, unless the machine is too busy: then try again.
+        # If the instance is idle, Triton's thread computes the answer, and further requests wait. After the answer, these requests are
+        # begun one right after the other, unless the machine is too busy; in that case, try again.
         before = ask(next(gates.numbers))
         until(lambda: f"begin {before.number}" in gates.log())  # noqa: B023
         both = [ask(next(gates.numbers)), ask(next(gates.numbers) if bad is None else bad)]
@@ -187,7 +187,7 @@ def test_a_batch_is_begun_while_the_previous_one_is_computed(ask: Ask, gates: Ga
     first, second = two_in_flight(ask, gates)
     third = ask(next(gates.numbers))
     gates.open(second.number, third.number)
-    # The answers of an instance come in order, and no third batch is begun before the first is answered.
+    # The answers of an instance are sent in order, and no third batch is begun before the first one is answered.
     assert not second.is_answered
     assert f"begin {third.number}" not in gates.log()
     gates.open(first.number)

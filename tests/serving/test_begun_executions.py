@@ -42,7 +42,7 @@ REFUSED_AT_BEGIN, REFUSED_AT_END = 13, 17
 
 @pytest.fixture
 def early_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make `copy` an operator whose work goes on after it was begun, and which fails for two numbers."""
+    """Make `copy` an operator whose work continues after it was begun, and which fails for two numbers."""
     run = Copy.run
 
     def refuse(workspace: Workspace, number: int) -> None:
@@ -174,7 +174,7 @@ def test_cancelled_requests_leave_others_alone(load: Any, early_copy: None) -> N
     gone, staying = asked(1), asked(2, 3)
     first, second = model.begin(gone), model.begin(staying)
     gone[0].cancelled = True
-    # Cancellations are polled when the next operator runs.
+    # Cancellations are only detected when the next operator runs.
     assert values(model.finish(first)) == [Kind.CANCELLED]
     assert values(model.finish(second)) == [4, 6]
 
@@ -187,7 +187,7 @@ def test_a_batch_is_run_again_if_it_needs_the_budget(
     monkeypatch.setattr(memory, "SCRATCH_BYTES_OF_THREAD", 0)
     wide = asked(7, width=1000)
     assert finished_in_turn(model, asked(1), wide, asked(2)) == [[2], [14], [4]]
-    # The next ones are not begun, so they may take from the budget without holding up the one before.
+    # The following batches are not begun early, so they may take memory from the budget without holding up the previous batch.
     execution = model.begin(asked(3))
     assert execution.begun is None
     assert values(model.finish(execution)) == [6]

@@ -1,4 +1,6 @@
-"""Outputs of bfloat16 through Triton: over HTTP and gRPC, from both hosts of models, small and large, alone and in a batch."""
+"""Outputs of bfloat16 through Triton: over HTTP and gRPC, from both hosts of models; outputs are small or large, and
+requests run alone or in a batch.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ def expected(values: np.ndarray) -> np.ndarray:
 
 
 def bits_of(tensor: np.ndarray) -> np.ndarray:
-    """Return the 16 bits of each value of what clients return for bfloat16: float32, or a bfloat16 type of NumPy."""
+    """Return the 16 bits of each value; clients return bfloat16 as float32 or as a bfloat16 type of NumPy."""
     return tensor.astype(np.float32).view(np.uint32) >> 16
 
 

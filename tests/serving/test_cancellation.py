@@ -25,8 +25,8 @@ from served import PATIENCE_SECONDS, add_model, stopped_later, until
 
 pytestmark = pytest.mark.exhaustive
 
-# Three operators, each of which records the samples that reach it and adds 1000. With 101, 103 and 107, unlike in trial
-# runs, the first of them waits until the test lets it go on, and then for as long as the server may take to notice a
+# Three operators, each of which records the samples that reach it and adds 1000. For the numbers 101, 103 and 107, which do not occur in
+# trial runs, the first operator waits until the test lets it continue, and then for as long as the server may take to notice a
 # cancellation.
 SLOW = """
 import os, time
@@ -66,7 +66,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Path:
 
 
 def gate_of(trace: Path) -> Path:
-    """Return the file that lets the first operator go on."""
+    """Return the file that lets the first operator continue."""
     return trace.with_name("gate")
 
 
@@ -79,7 +79,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, trace: Path, model_host: st
 
 
 class Call:
-    """A request in flight, identified by its number."""
+    """A request in flight; the number that it contains identifies it."""
 
     def __init__(self, client: Any, number: int) -> None:
         tensors = []
@@ -109,7 +109,7 @@ def ask(server: LocalServer, trace: Path) -> Iterator[Callable[[int], Call]]:
 
 
 def failed(server: LocalServer) -> int:
-    """Return how many cancelled requests the model has counted."""
+    """Return the number of cancelled requests in the model's metrics."""
     with urllib.request.urlopen(server.metrics_url) as answer:
         lines = answer.read().decode().splitlines()
     counted = [
@@ -128,7 +128,7 @@ def test_a_run_that_nobody_waits_for_any_more_stops(
     gate_of(trace).touch()
     with pytest.raises(InferenceServerException, match=r"(?i)cancel"):
         call.answer()
-    # The cancelled request's second input, which had not been used by then, must not be used for this request.
+    # The second input of the cancelled request, which had not been used when it was cancelled, must not be used for this request.
     assert ask(2).answer() == [3002, -2]
     assert "101 third" not in trace.read_text()
     until(lambda: failed(server) == before + 1)
@@ -173,7 +173,7 @@ class Clock:
 
 
 class Costly:
-    """A request whose cancellation takes this many seconds to be noticed."""
+    """A request for which a poll for cancellation takes a fixed number of seconds."""
 
     def __init__(self, clock: Clock) -> None:
         self.seconds, self.asked, self._clock = 0.001, 0, clock

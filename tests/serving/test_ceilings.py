@@ -1,4 +1,4 @@
-"""Requests that would take too much memory in a real Triton: each is refused, and the server's memory stays bounded."""
+"""Requests that would take too much memory in a real Triton: each is refused, and the server's memory remains bounded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.exhaustive
 MEBIBYTE = 1 << 20
 # The memory limit of a request, and of all requests together.
 MAX_MEMORY, BUDGET = 384 * MEBIBYTE, 640 * MEBIBYTE
-# Memory of loaded libraries, threads, buffers of requests, and blocks that pools retain.
+# The memory of loaded libraries, threads, request buffers, and blocks that pools retain.
 SLACK = 384 * MEBIBYTE
 INSTANCES = 4
 
@@ -118,7 +118,7 @@ def assert_good_requests_are_answered(server: LocalServer) -> None:
 
 
 class Watched:
-    """The growth of the memory of a server's processes, as long as the context lasts."""
+    """Measures by how much the memory of a server's processes grows during the context."""
 
     def __init__(self, server: LocalServer) -> None:
         self._root, self._done = server.pid, threading.Event()
@@ -142,7 +142,7 @@ class Watched:
             self._most = max(self._most, self._resident())
 
     def _resident(self) -> int:
-        """Return the anonymous memory of Triton and its decoders, in bytes."""
+        """Return the anonymous memory of Triton and its decoder processes, in bytes."""
         parents, resident = {}, {}
         for folder in Path("/proc").glob("[0-9]*"):
             try:
@@ -212,7 +212,7 @@ def test_a_batch_with_a_large_request_answers_the_others(server: LocalServer) ->
 
 
 def test_ten_at_once_wait_for_each_other(server: LocalServer) -> None:
-    # Each request alone stays below its limit, and takes half of the limit of all requests together.
+    # Each request stays below the limit of a request, and takes half of the limit of all requests together.
     bomb = png(4000, 3800)
     with Watched(server) as watched, ThreadPoolExecutor(11) as pool:
         large = [pool.submit(decoded, server, bomb, (8, 8)) for _ in range(10)]

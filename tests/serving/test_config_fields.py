@@ -1,4 +1,4 @@
-"""Changing the text of a configuration: a field is removed, and everything else stays."""
+"""Fields are removed from the text of a configuration, and everything else does not change."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from penstock.serving.config_text import parameter_values, tokens_of, values
 
 words = st.from_regex(r"[a-z_][a-z0-9_]{0,9}", fullmatch=True)
-# Separators of tokens, with text in them that looks like a field.
+# Separators of tokens; some contain text that looks like a field.
 gaps = st.lists(st.sampled_from([" ", "\n", "# backend: 'other'\n", "\t"]), min_size=1, max_size=3).map("".join)
 texts = st.text("abc:{}[]<>,; #\"'\\\n", max_size=60)
 

@@ -1,4 +1,4 @@
-"""Configurations are completed and checked against their pipelines, with Triton and without it."""
+"""Configurations are completed and checked against their pipelines, both with and without Triton."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_nothing_given(made: Any) -> None:
 
 
 def test_entries_without_names_stand_for_what_is_in_their_place(made: Any) -> None:
-    # Triton fills in an empty name, type and dims where a configuration has none.
+    # If a configuration has no name, type or dims, Triton reports empty ones.
     nothing = {"name": "", "data_type": "TYPE_INVALID", "dims": []}
     config = completed(made(), input=[nothing | {"dims": [3, -1]}, nothing | {"name": "a"}], output=[dict(nothing)])
     assert names(config["input"]) == ["b", "a"]

@@ -1,4 +1,4 @@
-"""What Triton and the DALI backend promise, in a real Triton: answers, types, partial configurations, omitted inputs."""
+"""The promises of Triton and of the DALI backend, tested in a real Triton: answers, types, partial configurations, omitted inputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from served import HEADER, add_model, ask, stopped_later
 
-# The first test waits for the server, which with the stub starts two processes for each model.
+# The first test waits for the server, which with the stub starts two processes for each of the models.
 
 TWO_LINES = 'backend: "penstock"\n'
 CROPPED = """
@@ -194,7 +194,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-# The stub takes half a minute to start a process for each of the many models.
+# With the stub, it takes half a minute to start a process for each of the many models.
 @pytest.fixture(scope="module", params=["native", pytest.param("stub", marks=pytest.mark.exhaustive)])
 def model_host(request: pytest.FixtureRequest) -> Any:
     return request.param
@@ -213,11 +213,11 @@ def server(repository: Path, log: Path, model_host: str) -> Iterator[LocalServer
 
 @pytest.fixture(scope="module")
 def saboteurs(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterator[LocalServer]:
-    """Yield a server whose models modify Penstock itself: in a shared process, others would see that."""
+    """Yield a separate server for models that modify Penstock itself, which would affect other models in the same process."""
     made = tmp_path_factory.mktemp("saboteurs")
     add_model(made, "sabotaged", TWO_LINES, HEADER + SABOTAGED)
     add_model(made, "without_library", TWO_LINES, HEADER + WITHOUT_LIBRARY)
-    # The operator holds memory of a request, for which Triton waits at its end.
+    # The operator keeps the memory of a request, for which Triton waits when it ends.
     with stopped_later(
         LocalServer(made, model_host=model_host, allow_failures=True, flags=["--exit-timeout-secs=1"])
     ) as running:
@@ -394,7 +394,7 @@ def test_entries_that_are_missing_are_added(client: Any) -> None:
     assert answer.as_numpy("y_again").tolist() == y.tolist()
 
 
-# -- what a request leaves out -----------------------------------------------------------------------------------------
+# -- inputs that a request omits ---------------------------------------------------------------------------------------
 
 
 def test_what_is_left_out_comes_from_the_default_the_request_or_the_last_one(client: Any) -> None:
@@ -403,7 +403,7 @@ def test_what_is_left_out_comes_from_the_default_the_request_or_the_last_one(cli
     assert "neither a default nor an earlier value to repeat" in refused(client, "optional", x=x).message()
     offset = np.full((1, 3), 0.5, np.float32)
     assert ask(client, "optional", x=x[:1], offset=offset).as_numpy("y").tolist() == [[2.5] * 3]
-    # Both samples use the one sample of the last request that had the input.
+    # For both samples, the single sample of the last request that had the input is used.
     assert ask(client, "optional", x=x).as_numpy("y").tolist() == [[2.5] * 3] * 2
     factor = np.array([[3], [4]], np.float32)
     assert ask(client, "optional", x=x, factor=factor).as_numpy("y").tolist() == [[3.5] * 3, [4.5] * 3]

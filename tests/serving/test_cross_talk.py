@@ -1,4 +1,4 @@
-"""Each answer belongs to its request: 20,000 requests of 32 clients over HTTP and gRPC, a tenth of them bad. The same while
+"""Each answer belongs to its request: 20,000 requests of 32 clients over HTTP and gRPC, a tenth of them bad; the same while
 models are reloaded.
 """
 
@@ -24,7 +24,7 @@ from traffic_requests import ASKED, RequestMaker
 
 REQUESTS = 20_000
 
-# The first test that uses the run starts it; on a busy machine it takes longer than tests usually may.
+# The first test that uses the run starts it; on a busy machine, this takes longer than tests usually may.
 pytestmark = pytest.mark.exhaustive
 
 
@@ -60,7 +60,7 @@ def run(server: LocalServer) -> Run:
         clean = traffic.wait()
     with Memory(server.pid, every=0.25) as memory, Traffic(*urls, requests=REQUESTS, seed=3) as traffic:
         mixed = traffic.wait()
-    # For readers of the log: timings depend on the machine, so no test checks them.
+    # Printed for readers of the log: timings depend on the machine, so no test checks them.
     told, of_clean = summary_of(mixed), summary_of(clean)
     kept = told["right_per_second"] / of_clean["right_per_second"]
     print(f"right answers per second beside bad requests: {kept:.0%} of those without")

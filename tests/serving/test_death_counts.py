@@ -16,7 +16,7 @@ def test_pauses_double_up_to_a_limit() -> None:
 
 
 def test_a_server_that_dies_for_days_is_still_started_again() -> None:
-    # Once, computing the pause raised OverflowError from 1,026 deaths on (after 17 hours, at 60 s each), which ended the
+    # Computing the pause once raised OverflowError after 1,026 deaths (17 hours, at 60 s each), which ended the
     # supervisor.
     deaths = supervisor._Deaths()
     deaths.count = 100_000

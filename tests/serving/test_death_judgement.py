@@ -1,4 +1,4 @@
-"""When the supervisor considers a model's process dead: without Triton, with a fake clock."""
+"""When the supervisor considers a model's process dead; without Triton, and with a fake clock."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from penstock.serving.stubs import Stub
 
 
 class OneProcess:
-    """A server of one model that checks how a dead process has ended, as Triton does from 26.01 on: none remains
-    visible.
+    """A server of one model that collects the exit status of a dead process itself, as Triton does from 26.01 on, so that the
+    process is no longer visible.
 
-    It also is the supervisor's clock.
+    It is also the supervisor's clock.
     """
 
     def __init__(self) -> None:

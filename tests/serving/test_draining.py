@@ -1,4 +1,4 @@
-"""Stopping a server under load: requests in flight are answered, later ones refused, and none is cut off."""
+"""Stopping a server under load: requests in flight are answered, later ones are refused, and none is cut off."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from served import HEADER, add_model, until
 
 NAP_SECONDS = 0.5
 TIRED = 7.5
-"""The value that makes a request nap: one that trial runs do not have, so that loading a model does not nap."""
+"""The value that makes the model sleep for a request; it does not occur in trial runs, so that loading the model does not sleep."""
 CLOSED = 0
 """Stands for a status: the server has closed the connection."""
 
@@ -91,7 +91,7 @@ def write_slow(folder: Path, naps: int = 1) -> Path:
 
 
 def await_naps(folder: Path, count: int) -> None:
-    """Wait until ``count`` naps have begun."""
+    """Wait until the model has begun to sleep ``count`` times."""
     trace = folder / "trace"
     until(lambda: trace.exists() and len(trace.read_text()) >= count)
 
@@ -132,7 +132,7 @@ class HttpClient:
 
 
 class GrpcClient:
-    """The same over gRPC, with the statuses of HTTP."""
+    """A client that does the same over gRPC; it reports the statuses of HTTP."""
 
     def __init__(self, server: LocalServer) -> None:
         self._client = tritonclient.grpc.InferenceServerClient(server.grpc_url)
@@ -160,7 +160,7 @@ Client = HttpClient | GrpcClient
 
 @contextmanager
 def stopping(server: LocalServer) -> Iterator[float]:
-    """Stop a server during the context; yield the time at which that began."""
+    """Stop a server during the context; yield the time at which stopping began."""
     thread = threading.Thread(target=server.stop)
     began = time.monotonic()
     thread.start()
@@ -176,7 +176,7 @@ def ask_once(client: Client) -> Answer:
 
 
 class Asking(threading.Thread):
-    """Sends one request after the other, until the connection is closed; that is the last answer."""
+    """Sends one request after the other until the connection is closed, which is recorded as the last answer."""
 
     def __init__(self, client: Client) -> None:
         super().__init__()
@@ -197,7 +197,7 @@ class Asking(threading.Thread):
 
 
 def answers_of(asking: list[Asking]) -> list[Answer]:
-    """Return all answers, when the server has closed all connections."""
+    """Wait until the server has closed all connections, and return all answers."""
     for one in asking:
         one.join()
     return [answer for one in asking for answer in one.answers]
@@ -207,8 +207,8 @@ def answers_of(asking: list[Asking]) -> list[Answer]:
 @pytest.mark.parametrize("protocol", [HttpClient, GrpcClient])
 def test_requests_in_flight_are_answered_and_later_ones_refused_as_unavailable(tmp_path: Path, protocol: type) -> None:
     repository = write_slow(tmp_path)
-    # Two instances, so that half of the requests are queued. If the server waited for clients that hold connections open,
-    # it would take a minute to end, the timeout.
+    # Two instances, so that half of the requests are queued. If the server waited for clients that keep connections open, it would
+    # take a minute to end, which is the exit timeout.
     with (
         LocalServer(repository, model_host="native", settings=TRUSTING, flags=["--exit-timeout-secs=60"]) as server,
         contextlib.closing(HttpClient(server)) as health,
@@ -277,7 +277,7 @@ def test_a_server_with_models_in_stubs_answers_what_is_in_flight_and_takes_nothi
 
 
 class Silent:
-    """A server that accepts connections and never answers over them."""
+    """A server that accepts connections, but never answers."""
 
     def __init__(self, address: str, folder: Path) -> None:
         self.control = Control(address, {})

@@ -203,7 +203,7 @@ REFUSALS = {
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the repository of models that are refused; what they try to reach lies beside it."""
+    """Return a repository of models that are refused; what they try to reach is outside of it."""
     folder = tmp_path_factory.mktemp("refused")
     repository = folder / "models"
     (folder / "outside.py").write_text(f"open({str(folder / 'executed')!r}, 'w')\n{HALVES}")
@@ -259,7 +259,7 @@ def test_clients_load_models_and_are_told_why_not(repository: Path) -> None:
 
 
 def _soon(action: Callable[[], None]) -> None:
-    """Repeat an action until it succeeds, for at most 10 s: the server has to notice a new model first."""
+    """Repeat an action until it succeeds, for at most 10 s: the server must first notice a new model."""
     deadline = time.monotonic() + 10
     while True:
         try:

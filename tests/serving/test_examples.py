@@ -1,4 +1,4 @@
-"""The example that serves a preset followed by a network, from photographs to scores."""
+"""The example that serves a preset followed by a network, which computes scores for photographs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_clip_gives_the_scores_of_this_program(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    # More images than one request holds.
+    # There are more images than one request can contain.
     names = [f"{number}.{'png' if number % 2 else 'jpg'}" for number in range(18)]
     for name in names:
         height, width = rng.integers(30, 400, 2)

@@ -1,8 +1,8 @@
-"""Every call that opens, writes, maps or forks fails once, as on a full disk or at a limit: at most one request fails for
-it.
+"""Each system call that opens, writes, maps or forks fails once, as on a full disk or at a limit: at most one request fails because
+of it.
 
-In SQLite's manner: a scenario runs once to count the calls of each kind that each program makes, and then again and again, each
-time with another call failing. The default run takes a few calls of each kind, `--exhaustive` many.
+As in SQLite's tests, a scenario runs once to count the calls of each kind that each program makes, and then repeatedly, each time with
+another call failing. The default run tests a few calls of each kind, `--exhaustive` many.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WHILE_SERVING = [
     (Program.COMMAND, Kind.WRITE),
     (Program.COMMAND, Kind.DESCRIPTOR),
 ]
-"""System calls while requests are answered; the first request starts a decoder process."""
+"""The system calls that may fail while requests are answered; the first request starts a decoder process."""
 
 WHILE_LOADING = [
     (Program.TRITON, Kind.OPEN),
@@ -46,7 +46,7 @@ WHILE_LOADING = [
     (Program.LAUNCHER, Kind.OPEN),
     (Program.LAUNCHER, Kind.CREATE),
 ]
-"""System calls while a model is loaded whose instances are separate processes."""
+"""The system calls that may fail while a model is loaded whose instances are separate processes."""
 
 WHILE_STARTING = [
     (Program.COMMAND, Kind.OPEN),
@@ -60,7 +60,7 @@ WHILE_STARTING = [
     (Program.TRITON, Kind.THREAD),
     (Program.TRITON, Kind.DESCRIPTOR),
 ]
-"""System calls before a server is ready."""
+"""The system calls that may fail before a server is ready."""
 
 WHILE_STOPPING = [
     (Program.COMMAND, Kind.OPEN),
@@ -70,14 +70,14 @@ WHILE_STOPPING = [
     (Program.TRITON, Kind.THREAD),
     (Program.TRITON, Kind.DESCRIPTOR),
 ]
-"""System calls between SIGTERM and the end."""
+"""The system calls that may fail between SIGTERM and the server's end."""
 
 TRITONS_OWN = ("tritonserver", "libstdc++", "libtritonserver", "libevent", "libtriton_python")
 """Parts of the names of libraries in which a failing call may kill Triton, which is then restarted."""
 
 
 SPARE_DESCRIPTORS = 4
-"""How much the number of Triton's open descriptors may vary without a fault."""
+"""By how much the number of Triton's open descriptors may vary without a fault."""
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultySe
     running = FaultyServer(tmp_path_factory.mktemp("faulty"))
     try:
         running.start()
-        # Warm up: imports, compilation and caches happen only once.
+        # Warm up: imports, compilation and filling of caches happen only once.
         assert running.ask(100, seconds=COLD_START_SECONDS).spotless, running.output
         yield running
     finally:
@@ -116,7 +116,7 @@ def pairs(given: list[tuple[Program, Kind]]) -> pytest.MarkDecorator:
 
 
 def faults(program: Program, kind: Kind, count: int, most: int) -> Iterator[Fault]:
-    """Yield some of the calls of a kind, evenly spread, with each of its errors in turn."""
+    """Yield faults for at most ``most`` of ``count`` calls of a kind, evenly spread, with the kind's errors in turn."""
     for index, number in enumerate(spread(count, most)):
         yield Fault(program, kind, ERRORS[kind][index % len(ERRORS[kind])], number)
 
@@ -154,19 +154,19 @@ def test_a_call_that_fails_costs_one_request(
         server.calls.arm(fault)
         counts = server.ask()
         failed = server.calls.disarm()
-        if failed is None:  # threads make more calls in some runs than in others
+        if failed is None:  # the number of calls varies between runs
             continue
         hit.append(failed)
         told = f"{fault}: {failed}: {counts.mistakes}"
         assert (counts.wrong, counts.accepted) == ({}, {}), told
         if server.triton() == triton:
             assert counts.failed.total() + counts.misjudged.total() <= 1, told
-            # The errors must not blame the client.
+            # Errors must not blame the client.
             assert not any("INVALID_ARGUMENT" in error for error in counts.failed), told
         else:
             assert may_end_triton(failed), told
         assert server.answers_right(), told
-    # The supervisor's calls, once a second, may fall between two scenarios.
+    # The supervisor makes calls once a second, which may fall between two scenarios.
     assert hit or program is Program.COMMAND
     assert server.ask().spotless
     assert wait_until(lambda: open_descriptors(server) <= descriptors + SPARE_DESCRIPTORS)
@@ -237,7 +237,7 @@ def test_a_start_succeeds_or_says_why_not(
 ) -> None:
     _, starting, _ = calls_at_both_ends
     assert starting[program, kind]
-    # Past the middle: the files and processes opened first belong to Python and the loader.
+    # Beyond the middle: the first files and processes are opened by Python and the loader.
     number = 1 + round(0.6 * (starting[program, kind] - 1))
     error = ERRORS[kind][number % len(ERRORS[kind])]
     failed = fresh.start(Fault(program, kind, error, number))
@@ -250,7 +250,7 @@ def test_a_start_succeeds_or_says_why_not(
         assert fresh.exit_code == 1
         assert "Traceback" not in fresh.output, f"{failed}: {fresh.output}"
         if program is Program.COMMAND:
-            # The lines before the last one show how far the start has come.
+            # Earlier lines show how far the start has progressed.
             line = fresh.output.splitlines()[-1]
             assert line.startswith("penstock: ")
             assert os.strerror(error) in line, failed

@@ -1,4 +1,4 @@
-"""Attribution of errors, clients' messages for them, and their effects on loaded models."""
+"""To whom errors are attributed, the messages that clients get, and the effects of errors on loaded models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triton's flags, as the user sets them and as Triton gets them."""
+"""The flags that users set, and the flags that Triton gets."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def echo():
     return fn.copy(fn.external_source(name="x", dtype=types.UINT8, ndim=1), name="y")
 """
 )
-# Takes about as long as the deadlines of a storm allow.
+# The model takes about as long as the deadlines of a storm allow.
 SLOW = (
     HEADER
     + """
@@ -130,7 +130,7 @@ def check_serves(server: LocalServer) -> None:
 
 
 def cancelled(server: LocalServer) -> bool:
-    """Return whether Triton has counted a cancelled request."""
+    """Return whether the model's metrics count a cancelled request."""
     with urllib.request.urlopen(server.metrics_url, timeout=PATIENCE_SECONDS) as page:
         return b'kind="cancelled"' in page.read()
 
@@ -155,7 +155,7 @@ def bare(repository: Path) -> Iterator[LocalServer]:
 
 @pytest.mark.parametrize("name", CRASHES)
 def test_triton_alone_dies(bare: LocalServer, name: str) -> None:
-    # If this fails for one of them with a newer Triton, Triton has fixed it: say so in the table of docs/facing-a-network.md.
+    # If this fails for a request with a newer Triton, that Triton handles the request: note this in the table of docs/facing-a-network.md.
     pid = bare.pid
     assert CRASHES[name](Target(bare.http_url, "echo")) == 0
     assert eventually(lambda: bare.running and bare.pid != pid and bare.control.live())
@@ -172,7 +172,7 @@ def test_triton_alone_dies(bare: LocalServer, name: str) -> None:
 )
 def test_front_refuses_what_ends_triton(server: LocalServer, http_target: Target, name: str, status: int) -> None:
     pid = server.pid
-    # If a client is refused while it still sends, its system may drop the answer.
+    # If the server refuses a request while the client is still sending, the client's system may drop the answer.
     assert CRASHES[name](http_target) in (status, 0)
     check_serves(server)
     assert server.pid == pid
@@ -255,7 +255,7 @@ def test_length_of_json_is_checked(http_target: Target, length: str) -> None:
 
 
 def test_length_of_json_counts_for_inference_only(http_target: Target) -> None:
-    # For this path, Triton reads the whole body as JSON, whatever the header says.
+    # For this path, Triton parses the whole body as JSON, whatever the header says.
     path = "/v2/models/echo/generate"
     status, answer = http_target.post(b"{}" + b"[" * 10_000, path, inference_header_content_length="2")
     assert status == 400
@@ -289,7 +289,7 @@ def test_key_is_required(server: LocalServer, headers: dict[str, str]) -> None:
     assert get(server, "/metrics", headers, use="metrics") == 401
     assert Target(address(server, "HTTP"), "echo", headers).post(request_body([1, 1], [1]))[0] == 401
     assert status_of(server, "ModelInfer", headers, grpc_request("echo")) == "UNAUTHENTICATED"
-    # Probes of load balancers have no key.
+    # Load balancers' health checks have no key.
     assert get(server, "/v2/health/ready", headers) == 200
     assert status_of(server, "ServerReady", headers) == "OK"
 
@@ -406,7 +406,7 @@ def test_streams_that_clients_leave_end(server: LocalServer) -> None:
     pid = server.pid
     with grpc.insecure_channel(address(server, "gRPC")) as channel:
         stream = channel.stream_stream("/inference.GRPCInferenceService/ModelStreamInfer")
-        for _ in range(300):  # more than may be open at the same time
+        for _ in range(300):  # more connections than may be open at the same time
             answers = stream(iter([grpc_request("slow", 10_000)] * 3), metadata=tuple(AUTHORIZATION.items()))
             answers.cancel()
     check_serves(server)
@@ -425,7 +425,8 @@ def test_triton_alone_gets_to_know_of_cancellations(bare: LocalServer) -> None:
                 answer.cancel()
             return cancelled(bare)
 
-        # Whether a cancellation comes before the answer is a matter of chance.
+            # Whether a cancellation arrives before the answer is a matter of chance.
+
         assert eventually(cancels)
 
 
@@ -444,7 +445,7 @@ with LocalServer(sys.argv[1], front=FrontOptions("127.0.0.1", anonymous=True)) a
 
 @contextlib.contextmanager
 def served_elsewhere(repository: Path, limit: int) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
-    """Yield the address and the front's folder of a server in a separate process that may open only a few files."""
+    """Yield a server in a separate process that may open only ``limit`` files, the server's address, and the front's folder."""
     command = f'ulimit -n {limit}; exec "$0" -c "$1" "$2"'
     process = subprocess.Popen(
         ["bash", "-c", command, sys.executable, SERVE, str(repository)], stdout=subprocess.PIPE, text=True
@@ -463,7 +464,7 @@ def test_idle_connections_keep_nobody_out(repository: Path) -> None:
     with served_elsewhere(repository, 1024) as (_, where, _), contextlib.ExitStack() as held:
         host, port = where.split(":")
         for _ in range(IDLE_CONNECTIONS):
-            with contextlib.suppress(ConnectionResetError):  # the limit of an address is reached
+            with contextlib.suppress(ConnectionResetError):  # the limit of connections from one address is reached
                 held.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS))
         for _ in range(20):
             other = http.client.HTTPConnection(host, int(port), timeout=5, source_address=("127.0.0.2", 0))
@@ -483,7 +484,7 @@ def test_front_ends_with_its_server(repository: Path) -> None:
 
 
 def certificate(folder: Path, name: str, authority: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
-    """Write NAME.pem and NAME.key; without an authority, self-signed."""
+    """Write a certificate to NAME.pem and its key to NAME.key; without an authority, the certificate is self-signed."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)

@@ -1,4 +1,4 @@
-"""Access to a front, and options that are refused before one starts."""
+"""Who has access to a front, and which options are refused before it starts."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_command_refuses_to_expose_triton(tmp_path: Path, arguments: list[str], 
 
 
 def test_no_front_allows_any_address(tmp_path: Path) -> None:
-    # The options are accepted; what fails then is the start, as the Python environment does not exist.
+    # The options are accepted; the start fails later, because the Python environment does not exist.
     models = tmp_path / "models"
     models.mkdir()
     stopping = (signal.SIGTERM, signal.SIGHUP)
@@ -94,5 +94,5 @@ def test_no_front_allows_any_address(tmp_path: Path) -> None:
     result = CliRunner().invoke(command, [str(models), "--host", "0.0.0.0", "--no-front", "--python-env", "/no/where"])
     assert "would show Triton" not in str(result.exception)
     assert result.exit_code
-    # Servers that are started later would inherit ignored signals, and so would the processes of their models.
+    # If the signals remained ignored, servers that are started later, and the processes of their models, would ignore them, too.
     assert [signal.getsignal(number) for number in stopping] == before

@@ -1,5 +1,5 @@
-"""The demonstration as user `nobody` without HOME, on a read-only file system, without a network: it answers and leaves
-nothing behind.
+"""The demonstration runs as the user `nobody` without HOME, on a read-only file system and without a network; it answers, and
+leaves nothing behind.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def decoded():
     encoded = fn.external_source(name="encoded", dtype=types.UINT8, ndim=1)
     return fn.decoders.image(encoded, name="pixels")
 """
-# Skip the check of headers, which would refuse the file before it can kill its decoder.
+# The check of headers is disabled, as it would refuse the file before it can kill its decoder.
 UNCHECKED = """
 from penstock.kernels.codecs import image_header
 from penstock.kernels.codecs.decoder_memory import GIF
@@ -68,7 +68,7 @@ def killer() -> np.ndarray:
 
 
 def bomb() -> np.ndarray:
-    """Return 33 bytes that declare an image of a gigapixel."""
+    """Return a file of 33 bytes that declares an image of a gigapixel."""
     header = b"IHDR" + struct.pack(">IIBBBBB", 32768, 32768, 8, 2, 0, 0, 0)
     return np.frombuffer(
         b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header)), np.uint8
@@ -84,7 +84,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
 
 
 def pixels_of(server: LocalServer, model: str, data: np.ndarray) -> np.ndarray:
-    # A server that stops waits for connections that are still open.
+    # Closed at the end, because a server that is stopped waits for open connections.
     with tritonclient.http.InferenceServerClient(server.http_url) as client:
         return ask(client, model, encoded=data[np.newaxis]).as_numpy("pixels")[0]
 
@@ -133,7 +133,7 @@ def test_hostile_files_fail_with_their_own_error(server: LocalServer) -> None:
 
 
 def test_a_file_that_kills_its_decoder_fails_alone_among_many(tmp_path: Path) -> None:
-    # A separate server: this model changes Penstock itself.
+    # A separate server, because this model changes Penstock itself.
     add_model(tmp_path, "unchecked", CONFIG, HEADER + UNCHECKED + DECODED)
     good, bad = image("JPEG2000"), killer()
     with stopped_later(LocalServer(tmp_path, settings={"trust_repository": "true"})) as server:

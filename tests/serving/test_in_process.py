@@ -1,4 +1,4 @@
-"""Models inside Triton's process: answers stay right whoever still holds their memory; processes and failures."""
+"""Models inside Triton's process: answers remain right whoever still refers to their memory; processes; failures."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def work(x):
     kept.append(x)
     return x + sum(one.sum() for one in kept) * 0 + len(kept)
 """
-# Without precautions, these would end or fork the server.
+# Without precautions, this code would end or fork the server.
 ENDS_OR_FORKS = {
     "exits": ("import sys\n\ndef work(x):\n    if x[0] > 1: sys.exit(3)\n    return x\n", "SystemExit"),
     "forks": (
@@ -98,7 +98,7 @@ def work(x):
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return x * pool.apply(len, ([1, 2],))
 """
-# Triton links another OpenSSL than Python.
+# Triton is linked with another OpenSSL than Python.
 HASHES = """
 import hashlib, ssl
 import numpy as np
@@ -122,7 +122,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     add_model(repository, "spawns", config, HEADER + FORKS_WORKERS + OPERATOR)
     add_model(repository, "hashes", config, HEADER + HASHES + OPERATOR)
     flags = ["--model-control-mode=explicit", "--load-model=*"]
-    # Served from the environment of the tests, whatever its version of numpy.
+    # Models run in the environment of the tests, whatever its version of numpy.
     with stopped_later(
         LocalServer(repository, model_host="native", environment=sys.executable, flags=flags)
     ) as running:
@@ -169,7 +169,7 @@ def test_memory_that_a_model_keeps_stays_right(server: LocalServer, client: Any)
 
 
 def test_outputs_that_an_operator_keeps_stay_right(client: Any) -> None:
-    # The last number makes the operator release the outputs: Triton does not unload a model that still holds answers.
+    # The last number makes the operator release the outputs, because Triton does not unload a model that still refers to answers.
     for number in (0, 1, 2, 3, 4, 5, 6, -1):
         x = np.full((1, 50_000), number, np.float32)
         np.testing.assert_array_equal(ask(client, "keeps_outputs", x=x).as_numpy("y"), x)
@@ -178,7 +178,7 @@ def test_outputs_that_an_operator_keeps_stay_right(client: Any) -> None:
 def test_answers_are_written_where_clients_want_them(client: Any) -> None:
     x = np.random.default_rng(2).random((3, 50_000), np.float32)
     size = x.nbytes
-    # The second output begins at an address that is not aligned for a float.
+    # The second output begins at an address that is not aligned for floats.
     with shared_memory(client, 2 * size + 2) as (name, memory):
         tensor = tritonclient.http.InferInput("x", list(x.shape), "FP32")
         tensor.set_data_from_numpy(x)
@@ -216,7 +216,7 @@ def test_modules_of_python_use_its_libraries_not_those_of_triton(client: Any) ->
 
 
 def test_inputs_that_come_in_several_pieces(client: Any) -> None:
-    # Triton passes long inputs on in pieces, as they arrive over the connection.
+    # Triton passes long inputs in several pieces, as they arrive over the connection.
     x = np.random.default_rng(1).random((4, 1_000_000), np.float32)
     np.testing.assert_array_equal(ask(client, "plain", x=x).as_numpy("same"), x)
 
@@ -230,7 +230,7 @@ def test_statistics_count_what_failed(server: LocalServer, client: Any) -> None:
     sent(client, "exits", 0)
     with pytest.raises(InferenceServerException):
         sent(client, "exits", 5)
-    # Like all Triton backends, Penstock's answers a request before counting it.
+    # The backend, like all backends of Triton, counts a request only after it has answered it.
     deadline = time.monotonic() + 20
     while counted() != [succeeded + 1, failed + 1]:
         assert time.monotonic() < deadline, counted()
@@ -242,8 +242,8 @@ def test_a_model_that_refused_requests_is_unloaded_soon(client: Any) -> None:
         with pytest.raises(InferenceServerException, match="not an image"):
             ask(client, "decodes", x=np.zeros((1, 700), np.uint8))
     client.unload_model("decodes")
-    # The model is unloaded after one garbage collection, or after two if a request arrived during the first; the pause
-    # between them is twenty times as long as the first.
+    # The model is unloaded after one garbage collection, or after two, if a request arrived during the first one; the pause between
+    # them is twenty times as long as the first one.
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         (entry,) = (one for one in client.get_model_repository_index() if one["name"] == "decodes")

@@ -1,4 +1,4 @@
-"""How Penstock finds Triton, and the backend directory for it."""
+"""How Penstock finds Triton, and prepares the backend directory for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def wheel() -> Installation:
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Installation:
-    """Return the files of an installed Triton that matter, without content."""
+    """Create the relevant files of an installed Triton, all empty, and return the installation."""
     backends = tmp_path / "tritonserver" / "backends"
     (backends / "python").mkdir(parents=True)
     for name in ("libtriton_python.so", "triton_python_backend_stub"):
@@ -34,7 +34,7 @@ def installed(tmp_path: Path) -> Installation:
 def test_the_wheel_is_laid_out_in_a_folder_of_its_own(wheel: Installation, tmp_path: Path) -> None:
     backends = lay_out(wheel, tmp_path)
     assert backends == tmp_path / "backends"
-    # Triton refuses a link to the library; the stub finds its libraries only through a link.
+    # Triton refuses a link to this library, but the stub finds its libraries only if it is a link.
     assert not (backends / "python" / "libtriton_python.so").is_symlink()
     assert (backends / "python" / "triton_python_backend_stub").resolve() == wheel.stub.resolve()
     assert "TritonPythonModel" in (backends / "penstock" / "model.py").read_text()
@@ -95,7 +95,7 @@ def test_the_stub_has_its_libraries(wheel: Installation) -> None:
 
 
 def test_a_stub_without_its_python_is_refused(wheel: Installation, tmp_path: Path) -> None:
-    # A copy of the stub does not find the wheel's libraries, which lie beside the original.
+    # A copy of the stub does not find the wheel's libraries, which are in the folder of the original.
     copy = tmp_path / wheel.stub.name
     copy.write_bytes(wheel.stub.read_bytes())
     copy.chmod(0o755)

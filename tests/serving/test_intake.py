@@ -1,4 +1,4 @@
-"""Which samples a request stands for, if inputs are controls or come from earlier requests."""
+"""Which samples a request has, if inputs are controls or are taken from earlier requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ START = InputSpec("START", is_bytes=False, ndim=1, optional=True, is_control=Tru
 
 @dataclass
 class Asked:
-    """A request, as plain data."""
+    """A request made of plain data."""
 
     inputs: Mapping[str, np.ndarray]
     parameters: Mapping[str, object] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Crashes: one in a model's separate process affects no other model; after one in the server, it is restarted."""
+"""A crash in a model's separate process affects no other model; after a crash in the server's process, the server is restarted."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def sample(number: float) -> tritonclient.grpc.InferInput:
 
 
 class Served:
-    """A server, its supervisor's reports, and its models' answers."""
+    """A server, with its supervisor's reports and its models' answers."""
 
     def __init__(self, repository: Path) -> None:
         self.reports: list[str] = []
@@ -144,7 +144,7 @@ def test_a_crash_in_the_server_costs_the_requests_in_flight_and_a_moment(served:
 
 
 def running(server: LocalServer, model: str) -> bool:
-    """Return whether the queue of a model is empty: the model has taken the request that was sent to it."""
+    """Return whether the queue of a model is empty, so that the model has begun the request that was sent to it."""
     with urllib.request.urlopen(server.metrics_url, timeout=30) as page:
         text = page.read().decode()
     waiting = re.search(rf'nv_inference_pending_request_count{{model="{model}",version="1"}} (\d)', text)

@@ -23,13 +23,13 @@ from traffic_process import BIN, Counts
 
 MODELS = ("crossing", "several", "twins")
 PATIENCE = 90.0
-"""The seconds for steps that take two or three on an idle machine."""
+"""The time limit for steps that take two or three seconds on an idle machine."""
 
 pytestmark = pytest.mark.exhaustive
 
 
 def wait_for(what: Callable[[], object]) -> bool:
-    """Wait for a condition; return False if it does not come true."""
+    """Wait until a condition is true; return False if it does not become true in time."""
     deadline = time.monotonic() + PATIENCE
     while not what():
         if time.monotonic() > deadline:
@@ -64,14 +64,14 @@ class Service:
         if self._process is None or self._process.poll() is not None:
             options = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), self._ports)]
             options.append(f"--backend={self._model_host}")
-            # The tests may run under nohup, whose children ignore this signal.
+            # If the tests run under nohup, child processes would ignore this signal.
             command = ["env", "--default-signal=HUP", sys.executable, "-m", "penstock", "serve", str(self.repository)]
             with self._log.open("ab") as log:
                 self._process = subprocess.Popen([*command, *options], stdout=log, stderr=subprocess.STDOUT)
         assert wait_for(lambda: all(map(self.ready, MODELS))), self._log.read_text()
 
     def stop(self) -> None:
-        """Stop serving in an orderly way."""
+        """Stop the service with SIGTERM."""
         if self._process is not None:
             self._process.terminate()
             self._process.wait(60)
@@ -92,7 +92,7 @@ class Service:
         return next(pid for pid in children(self.process.pid) if command_line(pid)[0].endswith("tritonserver"))
 
     def stubs(self, model: str = "") -> list[int]:
-        """Return the ids of the processes of a model, or of all models."""
+        """Return the ids of the stubs of a model, or of all models."""
         return [pid for pid in everything() if str(self.repository / model) in " ".join(command_line(pid)[1:2])]
 
     def left(self) -> list[list[str]]:
@@ -131,7 +131,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterator[
 
 @pytest.fixture
 def service(kept: Service) -> Service:
-    """Return the service, running, once all models answer right."""
+    """Return the running service, once all models answer correctly."""
     kept.start()
     return kept
 
@@ -141,7 +141,7 @@ def traffic_for(service: Service, models: tuple[str, ...] = MODELS) -> Traffic:
 
 
 def recovered(counts: Counts, model: str, since: float) -> float:
-    """Return how many seconds after ``since`` a model failed last; assert that it has answered right again after that."""
+    """Return how many seconds after ``since`` a model failed last; assert that it has answered correctly again since then."""
     bins = {int(key.split()[0]): found for key, found in counts.timeline.items() if key.split()[1] == model}
     last = max((at for at, (_, others) in bins.items() if others), default=0)
     assert any(right for at, (right, _) in bins.items() if at > last), (
@@ -151,7 +151,7 @@ def recovered(counts: Counts, model: str, since: float) -> float:
 
 
 def answers_again(traffic: Traffic, model: str, since: float) -> Callable[[], bool]:
-    """Return a function that tells whether a model has given right answers, and only those, in the last 1.5 s."""
+    """Return a function that tells whether a model has given answers in the last 1.5 s, and only right ones."""
 
     def asked() -> bool:
         bins = {int(key.split()[0]): found for key, found in traffic.counts().timeline.items() if key.endswith(model)}
@@ -220,6 +220,6 @@ def test_a_supervisor_that_ends_leaves_nothing_behind(service: Service, number: 
         counts = traffic.stop()
     assert counts.right
     assert counts.wrong == {}, counts.mistakes
-    # The ports must be free again, so this start works like the first.
+    # The ports must be free again, so this start works like the first one.
     service.start()
     assert_all_answer_right(service)

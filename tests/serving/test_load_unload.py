@@ -22,13 +22,13 @@ from traffic_models import write_model
 from traffic_process import Counts
 
 GONE = {"UNAVAILABLE", "NOT_FOUND"}
-"""The possible errors of a request to a model that is not loaded, over gRPC and HTTP."""
+"""The possible statuses of a request to a model that is not loaded, over gRPC and HTTP."""
 
 pytestmark = pytest.mark.exhaustive
 
 
 def control(server: LocalServer, model: str, what: str) -> tuple[int, str]:
-    """Have the server load or unload a model; return the status and the body of its answer."""
+    """Make the server load or unload a model; return the status and the body of the answer."""
     connection = http.client.HTTPConnection(server.http_url, timeout=120)
     try:
         connection.request("POST", f"/v2/repository/models/{model}/{what}", b"{}")
@@ -43,7 +43,7 @@ def control(server: LocalServer, model: str, what: str) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class Holdings:
-    """The resources of a server without models."""
+    """The resources that a server without models holds."""
 
     resident_mib: float
     processes: int
@@ -53,7 +53,7 @@ class Holdings:
 
 
 def holdings(server: LocalServer) -> Holdings:
-    """Return a server's resources once its models' processes have ended and it has cleaned up after them."""
+    """Return the resources of a server once the processes of its models have ended and it has cleaned up after them."""
     deadline = time.monotonic() + 20
     while children(server.pid) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -87,7 +87,7 @@ def empty_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServ
         folder = tmp_path_factory.mktemp("model")
         write_model(folder, "crossing")
         (folder / "crossing").rename(repository / f"crossing_{number}")
-    # To complete a configuration, each load would start one more process; these configurations are complete.
+    # The configurations are complete, because completing one would start a further process for each load.
     flags = ["--model-control-mode=explicit", "--disable-auto-complete-config"]
     with stopped_later(LocalServer(repository, allow_failures=True, flags=flags)) as running:
         yield running
@@ -95,7 +95,7 @@ def empty_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServ
 
 def test_a_hundred_loads_leave_nothing_behind(empty_server: LocalServer) -> None:
     def all_of_them(times: int) -> Holdings:
-        # One at a time: loads and unloads at the same time sometimes kill Triton 2.51, with plain Python models, too.
+        # One model at a time: concurrent loads and unloads sometimes kill Triton 2.51, with plain Python models, too.
         for _ in range(times):
             for number in range(4):
                 for what in ("load", "unload"):
@@ -124,13 +124,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
 
 
 def touched(server: LocalServer, model: str) -> None:
-    """Make a model's file look new, so that loading it does something."""
+    """Update the time stamp of a model's file, so that Triton really loads the model again."""
     now = time.time_ns()
     os.utime(server.repositories[0] / model / "1" / "pipeline.py", ns=(now, now))
 
 
 def under_load(server: LocalServer, model: str, *steps: str) -> Counts:
-    """Return the answers to requests to `crossing` and `several` while the steps are taken with a model, twice."""
+    """Take the steps with a model, twice; return the counts of answers of `crossing` and `several` in the meantime."""
     urls = server.http_url, server.grpc_url
     with Traffic(*urls, clients=8, models=("crossing", "several"), bad=0.05, pause=0.005, seed=len(steps)) as traffic:
         traffic.flow()
@@ -145,7 +145,7 @@ def under_load(server: LocalServer, model: str, *steps: str) -> Counts:
 
 
 def models_alone(server: LocalServer) -> Counts:
-    """Return the models' answers without other traffic."""
+    """Return the counts of the models' answers without other traffic."""
     return one_by_one(server.http_url, server.grpc_url, models=("crossing", "several", "twins"), seed=9)
 
 
@@ -216,7 +216,7 @@ def fail_to_reload(server: LocalServer, model: str) -> None:
 @pytest.mark.parametrize("steps", [(), ("unload",)])
 def test_a_server_ends_soon_after_a_reload_that_failed(tmp_path: Path, steps: tuple[str, ...]) -> None:
     write_model(tmp_path, "crossing")
-    # Left alone, Triton would wait this long, and be killed after 20 s.
+    # Without intervention, Triton would wait for so long, and be killed after 20 s.
     flags = ["--model-control-mode=explicit", "--load-model=*", "--exit-timeout-secs=60"]
     with LocalServer(tmp_path, flags=flags) as server:
         fail_to_reload(server, "crossing")

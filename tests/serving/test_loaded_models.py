@@ -1,4 +1,4 @@
-"""After a server's death, it is known what it had loaded, from the answers that it gave; without Triton."""
+"""After a server's death, the models that it had loaded are known from its earlier answers; without Triton."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Answers:
 
 @pytest.fixture
 def answers(tmp_path: Path) -> Iterator[Answers]:
-    # Where Triton puts the files that clients send.
+    # The folder in which Triton stores the files that clients send.
     with tempfile.TemporaryDirectory(prefix="folder", dir="/tmp", ignore_cleanup_errors=True) as sent:
         (Path(sent) / "1").mkdir()
         (Path(sent) / "1" / "pipeline.py").write_text("its code")
@@ -90,5 +90,5 @@ def test_files_of_clients_go_with_the_server(answers: Answers) -> None:
     assert sent.is_dir()
     models.remove_sent_files()
     assert not sent.exists()
-    # A model whose files cannot be read any more cannot be restored.
+    # A model whose files can no longer be read cannot be restored.
     assert models.restoration().lost == ["sent"]

@@ -86,7 +86,7 @@ def client(server: LocalServer) -> Iterator[Any]:
 
 
 def ask(client: Any, model: str, samples: int, extent: int = 4, request: str = "", heights: Any = 2) -> np.ndarray:
-    """Request a crop from the middle of square images, two pixels wide, which narrower images do not have."""
+    """Request a crop of two pixels from the middle of square images; it fails for narrower images."""
     tensors = []
     for name, data in (("x", np.ones((samples, extent, extent, 3))), ("height", np.ones((samples, 1)) * heights)):
         tensors.append(tritonclient.http.InferInput(name, list(data.shape), "FP32"))
@@ -95,7 +95,7 @@ def ask(client: Any, model: str, samples: int, extent: int = 4, request: str = "
 
 
 def page(server: LocalServer, model: str) -> dict[str, float]:
-    """Return the model's series on the page of metrics, without the labels that all have."""
+    """Return the model's series on the metrics page, without the labels that all series have."""
     with urllib.request.urlopen(server.metrics_url) as answer:
         lines = answer.read().decode().splitlines()
     found = {}
@@ -181,7 +181,7 @@ def test_each_failure_is_of_one_kind(cause: Exception, kind: str) -> None:
         accounts.end(accounts.begin(), [SimpleNamespace(id="")], {0: refusal}, {Metric.DECODER_DEATHS: deaths})
     counts = accounts.tally.take().counts
     assert counts[Metric.FAILED_REQUESTS, ("client", kind, refusal.operator)] == 3
-    # The third reading is from a rebuilt pipeline, which begins at 0.
+    # The third reading comes from a rebuilt pipeline, whose counts begin at 0.
     assert counts[Metric.DECODER_DEATHS, ()] == 6 + 1
     assert refusal.sample == (None if kind == "cancelled" else 2)
 
@@ -234,7 +234,7 @@ def test_counters_outlive_the_model_and_its_memory_is_given_back(server: LocalSe
         return [value for name, value in page(server, "quiet").items() if "host_memory" in name]
 
     counted = page(server, "quiet").get("penstock_requests_total{}", 0) + 1
-    ask(client, "quiet", 8, 400, heights=400)  # the pool leaves smaller outputs to the allocator
+    ask(client, "quiet", 8, 400, heights=400)  # smaller outputs do not come from the pool
     until(lambda: page(server, "quiet").get("penstock_requests_total{}") == counted)
     assert sum(held()) > 0
     client.unload_model("quiet")
@@ -269,7 +269,7 @@ def test_what_changes_while_the_page_is_written_is_written_too() -> None:
 
 
 def lines(server: LocalServer, event: str, **wanted: str) -> list[dict[str, str]]:
-    """Return the fields of the log's lines about an event."""
+    """Return the fields of the log lines about an event."""
     found = []
     for text in re.findall(rf'[EWI]\d{{4}} .*\] "({event} .*)"$', server.log.read_text(), re.M):
         head, _, message = text.partition(" message=")

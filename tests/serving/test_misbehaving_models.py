@@ -39,7 +39,7 @@ RAISING = {
     "fails": "ZeroDivisionError",
     "interrupts": "KeyboardInterrupt",
 }
-# The status tells clients whose fault an error is: the server's, the model's, or their own.
+# The HTTP status tells clients who is to blame for an error: the server, the model, or the client.
 STATUSES = {
     "fills_the_disk": ("OSError(28, 'No space left on device')", "503"),
     "exhausts": ("MemoryError", "503"),
@@ -91,7 +91,7 @@ NOT_LOADED = {
 }
 
 
-# The stub starts two processes for each model, one after the other, each of which takes seconds.
+# For each model, the stub starts two processes, one after the other, each of which takes seconds.
 @pytest.fixture(scope="module", params=["native", pytest.param("stub", marks=pytest.mark.exhaustive)])
 def model_host(request: pytest.FixtureRequest) -> Any:
     return request.param
@@ -196,7 +196,7 @@ def test_a_model_is_unloaded_under_load(server: LocalServer, client: Any, model:
 
 
 def ask_for_what_never_comes(url: str) -> None:
-    """Make a model take a lock and not release it, and then wait for that lock."""
+    """Send a request that takes a lock and does not release it, and then one that waits for the lock."""
     with tritonclient.http.InferenceServerClient(url) as patient:
         assert sent(patient, "forgets_a_lock", 5) == [5]
     with (
@@ -211,7 +211,7 @@ def test_a_forgotten_lock_stops_its_model_alone_and_not_the_end_of_the_server(tm
     add_model(tmp_path / "models", "plain", config, HEADER + PLAIN)
     add_model(tmp_path / "models", "forgets_a_lock", config, HEADER + FORGETS_A_LOCK + OPERATOR)
     answers = [list[bool]() for _ in range(4)]
-    # How long the server waits for requests that never end.
+    # How many seconds the server waits for requests that never end.
     flags = ["--exit-timeout-secs=3"]
 
     def ask_until_refused(url: str, own: list[bool]) -> None:

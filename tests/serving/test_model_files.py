@@ -1,4 +1,4 @@
-"""The file that is loaded from a model's folder, and the names that are rejected."""
+"""Which file is loaded from a model's folder, and which names are rejected."""
 
 import logging
 from collections.abc import Iterator

@@ -86,7 +86,7 @@ def test_what_goes_wrong_is_told_with_its_line(tmp_path: Path, files: dict[str, 
 
 
 def test_models_are_loaded_at_the_same_time(tmp_path: Path) -> None:
-    # Each load clears Python's cache of missing path entries, and threads that clear the same entry fail.
+    # Each load clears missing entries from Python's path cache, and of two threads that clear the same entry, one would fail.
     for number in range(8):
         (tmp_path / f"model_{number}.py").write_text(f"number = {number}\n")
     before = sys.getswitchinterval()

@@ -1,4 +1,4 @@
-"""Splitting an image through Triton: detect, crop, classify as an ensemble, with the crops of all images in one batch."""
+"""Images are split through Triton: an ensemble detects, crops and classifies, with the crops of all images in one batch."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ ensemble_scheduling {{
 
 
 def picture(number: int, squares: int) -> tuple[bytes, list[list[float]]]:
-    """Return a PNG with this many squares, and their colours from top to bottom."""
+    """Return a PNG with ``squares`` squares, and the colours of the squares from top to bottom."""
     rng = np.random.default_rng(number)
     pixels = np.zeros((40 * max(squares, 1), 60 + number % 5, 3), np.uint8)
     colours = rng.integers(101, 256, (squares, 3))
@@ -132,7 +132,7 @@ def url(tmp_path_factory: pytest.TempPathFactory, model_host: Any) -> Iterator[s
 
 
 def found(url: str, numbers: list[int], squares: list[int]) -> tuple[list[list[float]], list[int], list[list[float]]]:
-    """Return the ensemble's answers for some pictures in one request, and the right ones."""
+    """Send some pictures in one request; return the ensemble's colours, its counts, and the right colours."""
     pictures = [picture(number, count) for number, count in zip(numbers, squares)]
     files = np.array([[file] for file, _ in pictures], np.object_)
     with tritonclient.http.InferenceServerClient(url) as client:

@@ -55,7 +55,7 @@ def swallow(source: ExternalSource, run: Callable[[Any], None]) -> Callable[[Any
 
 
 def leave(source: ExternalSource, run: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return the fed batch, and also keep it for the next run."""
+    """Return the fed batch, and keep it for the next run, too."""
 
     def sabotaged(workspace: Any) -> None:
         source._queue.append(source._queue[0])
@@ -81,11 +81,11 @@ def test_a_source_that_gives_anything_else_is_found_out(pipeline: Pipeline, sabo
     source = runner.sources[name]
     source.run = sabotage(source, source.run)  # type: ignore[method-assign]
     if sabotage is swallow:
-        # The first time, there is no older batch to return.
+        # In the first run, there is no older batch to return.
         assert values(runner, 2, 20) == [[22, 22]]
     with pytest.raises(MixUpError, match=f"'{name}' (returned|kept)"):
         runner.run(fed(3, 30), 1)
-    # The pipeline has been rebuilt, with sources that work.
+    # The pipeline was rebuilt, with sources that work.
     assert values(runner, 4, 40, count=2) == [[44, 44]] * 2
     assert not holding(runner)
 
@@ -127,7 +127,7 @@ def test_a_batch_that_fails_leaves_nothing_behind(pipeline: Pipeline) -> None:
 
 
 class Gone:
-    """Watches a run, all of whose requests are cancelled once an operator has run."""
+    """Watches a run; cancels all requests after the first operator has run."""
 
     def __init__(self) -> None:
         self._ran = 0
@@ -142,7 +142,7 @@ class Gone:
 def test_a_batch_that_is_cancelled_leaves_nothing_behind(pipeline: Pipeline) -> None:
     runner = PipelineRunner(pipeline)
     for number in range(3):
-        # When the run stops, source a has returned its batch, and b has not.
+        # When the run stops, source a has returned its batch, but b has not.
         assert runner.run(fed(number, 2, count=2), 2, Gone()).stopped
         assert not holding(runner)
     assert values(runner, 3, 4) == [[7, 7]]

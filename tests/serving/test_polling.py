@@ -1,4 +1,4 @@
-"""Detecting changed models by their files."""
+"""Changed models are detected by their files."""
 
 from __future__ import annotations
 

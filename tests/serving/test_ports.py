@@ -1,4 +1,4 @@
-"""Which process owns a port."""
+"""Which processes own a port."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def test_whoever_listens_is_another_than_a_process_that_is_gone(listener: socket
 
 
 def test_a_port_belongs_to_a_group_of_which_one_process_listens() -> None:
-    """Check that a port belongs to the process group of its listener: what is started as the server may be a script that
-    waits for it.
+    """Check that a port belongs to the process group of its listener: the program that is started as the server may be a script
+    that waits for the server.
     """
     inner = "import socket; made = socket.create_server(('127.0.0.1', 0)); print(made.getsockname()[1], flush=True); input()"
     outer = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {inner!r}])"
@@ -72,6 +72,6 @@ def test_a_port_belongs_to_a_group_of_which_one_process_listens() -> None:
 def test_of_what_nobody_is_seen_to_have_nothing_is_known(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The owner is unknown for ports of other users' programs, and in sandboxes that show no sockets of processes."""
+    """The owner is unknown if a port belongs to another user's program, and in sandboxes that do not show the sockets of processes."""
     monkeypatch.setattr(ports, "_processes", list)
     assert not belongs_to_another(listener.getsockname()[1], os.getpid())

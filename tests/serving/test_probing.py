@@ -33,7 +33,7 @@ def test_extents_that_depend_on_the_input_are_unknown() -> None:
 
 
 def _ranks(signal: np.ndarray) -> np.ndarray:
-    """Return one more dimension for the smaller signals, which one of the two trial runs has."""
+    """Add a dimension to short signals, so that the ranks differ between the two trial runs."""
     return signal[None] if len(signal) < 20 else signal
 
 

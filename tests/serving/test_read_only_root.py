@@ -1,4 +1,4 @@
-"""`penstock serve` for a user who can write nothing but the temporary folder, as on a read-only root file system."""
+"""`penstock serve` for a user who can only write to the temporary folder, as on a read-only root file system."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_damaged_kernels_are_compiled_again(tmp_path: Path) -> None:
         f"definition = runpy.run_path({str(tmp_path / 'models/half/1/pipeline.py')!r})['half']; "
         "probe(definition(num_threads=1, device_id=None))"
     )
-    # With the library of kernels nothing would be compiled, so it is not used.
+    # The compiled library of kernels is not used, because with it nothing would be compiled.
     variables = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels"), "PENSTOCK_KERNELS": "compile"}
     subprocess.run([sys.executable, "-c", filling], env=variables, check=True)
     damaged = list((tmp_path / "kernels").rglob("*.nbc"))

@@ -1,4 +1,4 @@
-"""Readiness: a model that cannot answer because of the server is not ready, until it can answer again."""
+"""A model that cannot answer because of a fault of the server is not reported ready until it can answer again."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class Checked:
         return self.check.is_due()
 
     def failing(self) -> float | None:
-        """Return the value published last; None if there is none."""
+        """Return the value that was published last; None if none was."""
         return self._tally.take().gauges.get(Metric.CANNOT_ANSWER)
 
 

@@ -61,7 +61,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, model_host: Any) -> Iterato
 
 
 def answers(server: LocalServer, model: str, files: list[bytes]) -> list[Any]:
-    """Send a request for each file at the same time; return the pixels or the error of each."""
+    """Send a request for each file concurrently; return the pixels or the error for each."""
 
     def answer(file: bytes) -> Any:
         with tritonclient.http.InferenceServerClient(server.http_url, network_timeout=300) as client:

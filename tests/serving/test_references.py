@@ -1,4 +1,4 @@
-"""Requests that name files by URL or contain base64: which are fetched, and which are refused; against a real web server."""
+"""Requests that name files by URL or contain base64: which files are fetched, and which are refused; with a real web server."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FILE = bytes(range(256)) * 40
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers by path."""
+    """Answers requests depending on their path."""
 
     protocol_version = "HTTP/1.1"
 
@@ -118,7 +118,9 @@ def fetcher(server: str, **changes: Any) -> Fetcher:
 
 @pytest.fixture(scope="module")
 def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ssl.SSLContext]]:
-    """Yield the authority of a web server with TLS, and the context of clients that trust its certificate, for files.example."""
+    """Yield the authority of a web server with TLS, and a client context that trusts the server's certificate, which is
+    for files.example.
+    """
     folder = tmp_path_factory.mktemp("tls")
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "files.example")])
@@ -180,9 +182,9 @@ def test_files_are_fetched(server: str, path: str) -> None:
         ("http://{}/inside", "http://169.254.169.254/secret does not resolve to public addresses"),
         ("http://{}/elsewhere", "'other.example' is not allowed.*--allow-host"),
         ("http://{}/script", "must start with https:// or http://"),
-        ("https://{}/file", "cannot be fetched"),  # this one does not encrypt
+        ("https://{}/file", "cannot be fetched"),  # this server does not encrypt
         ("http://other.example/file", "'other.example' is not allowed"),
-        ("http://files.example/file", "'files.example' is not allowed"),  # not the port that is allowed
+        ("http://files.example/file", "'files.example' is not allowed"),  # another port than the allowed one
         ("http://user:word@{}/file", "must not have a user"),
         ("http://{}:1/file", "not a valid address"),
         ("http://{}/a b", "visible ASCII characters"),
@@ -282,7 +284,7 @@ class Asked:
         return self.inputs.get(name)
 
     def reserve(self, name: str, shape: Any, dtype: Any) -> None:
-        """Reserve nothing."""
+        """Return None: no memory is reserved."""
 
     def trace(self) -> int:
         return 0

@@ -1,4 +1,4 @@
-"""How long batches of a model wait for memory that other batches hold."""
+"""How long a model's batches wait for memory that other batches hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triton's response cache, which would answer failed requests with success when they are repeated, on the real server."""
+"""Triton's response cache, which would answer a repeated request that has failed with success, in a real Triton."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ CORRID = _CONTROL.format("CORRID", "data_type: TYPE_UINT64")
 STRING_CORRID = _CONTROL.format("CORRID", "data_type: TYPE_STRING")
 CONTROLS = f"{START} {END} {READY}"
 
-# Adds 1 at the start of a sequence.
+# Adds 1 to the first value of a sequence.
 ADDING = """
 @autoserialize
 @pipeline_def(batch_size=8)
@@ -34,7 +34,7 @@ def pipeline():
     values = fn.external_source(name="INPUT", dtype=types.INT32, ndim=1)
     return fn.copy(values + fn.external_source(name="START", dtype=types.INT32, ndim=0), name="OUTPUT")
 """
-# The sum of a sequence's values so far; at its end, its id is added.
+# Returns the sum of a sequence's values so far; at the end of the sequence, the sequence's id is added.
 SUMMING = """
 from collections import OrderedDict
 
@@ -79,7 +79,7 @@ SUMMING_STRINGS = (
 TENSOR = 'name: "{}" data_type: TYPE_INT32 dims: [ 1 ]'
 VALUES = f"input [ {{ {TENSOR.format('INPUT')} }} ] output [ {{ {TENSOR.format('OUTPUT')} }} ]"
 
-# The sums and differences of numbers that are given as texts.
+# Returns the sums and differences of numbers that are sent as strings.
 SUMS_OF_TEXTS = """
 import numpy as np
 
@@ -191,7 +191,7 @@ def test_sequences_have_their_own_state(server: LocalServer) -> None:
 def test_names_of_sequences(server: LocalServer, model_host: str) -> None:
     model = "simple_string_dyna_sequence"
     if model_host == "stub":
-        # To Python models, Triton 2.51 passes the name together with the bytes that follow it in memory, and then refuses that.
+        # Triton 2.51 passes the id together with the bytes that follow it in memory to Python models, and then refuses the result.
         with pytest.raises(InferenceServerException, match=r"number of string elements|truncated"):
             send_sequence(server.http_url, model, "1002", [1, 2, 3])
         return

@@ -1,4 +1,4 @@
-"""What a served model answers to requests, without Triton."""
+"""The answers of a served model to requests, without Triton."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def scaled():
 
 @dataclass
 class Asked:
-    """A request, as plain data."""
+    """A request made of plain data."""
 
     inputs: Mapping[str, Any]
     id: str = ""
@@ -215,7 +215,7 @@ def test_byte_strings_come_as_lists_as_well(load: Any) -> None:
 
 
 def test_whoever_gives_another_batch_answers_nobody(load: Any) -> None:
-    """A source sometimes returns a batch a second time: none of the requests is answered with it."""
+    """If a source returns a batch a second time, no request is answered with it."""
     model = load(SUMS, SUMS_CONFIG)
     answered, refused = 0, 0
     for number in range(20):
@@ -234,7 +234,7 @@ def test_whoever_gives_another_batch_answers_nobody(load: Any) -> None:
 
 
 def give_again(source: Any) -> None:
-    """Sabotage a source: its next run returns data that was fed for another batch."""
+    """Sabotage a source, so that its next run returns data that was fed for another batch."""
     run = source.run
 
     def sabotaged(workspace: Any) -> None:
@@ -282,7 +282,7 @@ def test_outputs_are_written_to_the_memory_of_their_answers(load: Any) -> None:
     for request, answer in zip(requests, model.answer(requests)):
         np.testing.assert_array_equal(answer.tensors["scaled"], request.inputs["x"] * 2)
         np.testing.assert_array_equal(answer.tensors["row"], request.inputs["x"][:, None] * 2)
-    # No memory is reserved for small outputs, nor for outputs that no operator has written: those are copied.
+    # No memory is reserved for small outputs, nor for outputs that no operator writes; these are copied.
     for request, answer in zip(requests[:2], model.answer(requests[:2])):
         assert answer.tensors["scaled"] is request.reserved["scaled"]
         assert set(request.reserved) == {"scaled"}

@@ -140,7 +140,7 @@ def test_models_that_fail_are_reported_with_the_reason(tmp_path: Path) -> None:
 
 
 class Ending(LocalServer):
-    """Records whether it is drained at its end."""
+    """A server that records whether it is drained when it ends."""
 
     drained: bool | None = None
 
@@ -153,7 +153,7 @@ def test_a_server_that_is_not_ready_in_time_is_not_drained(repository: Path) -> 
     server = Ending(repository, timeout=0.01)
     with pytest.raises(ServerError, match=r"not ready after 0 s, of which it had a processor for \d+: "):
         server.start()
-    # Triton has not answered any request yet, and may never answer those that draining would send.
+    # Triton has not answered any request yet, and may never answer the requests that draining would send.
     assert server.drained is False
 
 
@@ -186,7 +186,7 @@ def test_leaves_nothing_behind(repository: Path, tmp_path: Path) -> None:
 
 
 class Obliging(http.server.BaseHTTPRequestHandler):
-    """Answers as a Triton without models would."""
+    """Answers like a Triton without models."""
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -260,7 +260,7 @@ def test_settings_reach_the_models(tmp_path: Path) -> None:
 
 
 def test_a_numpy_with_which_the_data_would_be_wrong_is_refused(tmp_path: Path) -> None:
-    # Passed as an Environment, it is not checked beforehand: the backend itself has to notice.
+    # An Environment object is not checked beforehand, so the backend itself must notice the problem.
     environment = replace(describe(sys.executable), triton=find_environment().triton)
     (tmp_path / "preprocess" / "1").mkdir(parents=True)
     (tmp_path / "preprocess" / "config.pbtxt").write_text('backend: "penstock"\n')

@@ -1,4 +1,4 @@
-"""The folders of servers: those of running servers stay, those of dead ones are removed."""
+"""The folders of running servers remain, and those of dead servers are removed."""
 
 from __future__ import annotations
 

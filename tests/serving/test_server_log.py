@@ -1,4 +1,4 @@
-"""The log of a server: limited in rate and size, and robust against a full disk and a vanished file."""
+"""The log of a server: it is limited in rate and size, and survives a full disk and a removed file."""
 
 from __future__ import annotations
 

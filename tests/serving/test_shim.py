@@ -1,4 +1,4 @@
-"""The library with which Triton hosts Python: compiled once, and skipped where that is impossible."""
+"""The library with which Triton hosts Python: it is compiled once, and not used if it cannot be compiled."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_it_is_compiled_once_and_has_what_triton_looks_for(cache: Path) -> None:
     made = library.stat().st_mtime_ns
     assert shim() == library
     assert library.stat().st_mtime_ns == made
-    # Lazily, as the functions that the server supplies are missing here.
+    # Symbols are bound lazily, because the functions that the server supplies are missing here.
     loaded = ctypes.CDLL(str(library), mode=os.RTLD_LAZY)
     for name in ("Initialize", "ModelInitialize", "ModelInstanceInitialize", "ModelInstanceExecute", "Finalize"):
         assert hasattr(loaded, f"TRITONBACKEND_{name}")
@@ -72,7 +72,7 @@ def test_that_it_was_asked_for_is_taken_at_its_word(monkeypatch: pytest.MonkeyPa
 
 
 def full_disk(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
-    """Run a Python program; ``folder`` is on a disk of 200 KB."""
+    """Run a Python program for which ``folder`` is on a disk of 200 KB."""
     as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
     mount = f'mount -t tmpfs -o size=200k full "{folder}" && exec "$@"'
     return subprocess.run(

@@ -1,4 +1,4 @@
-"""Failures in operation: limits of open files, vanished logs, killed supervisors, silent starts, mistakes in configurations."""
+"""Failures in operation: limits of open files, removed logs, killed supervisors, silent starts, mistakes in configurations."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def answer(server: LocalServer, model: str) -> float | None:
-    """Return the model's answer for 3; None if there is none."""
+    """Return the model's answer for the number 3; None if there is no answer."""
     tensor = {"name": "x", "shape": [1, 1], "datatype": "FP32", "data": [3.0]}
     with contextlib.closing(http.client.HTTPConnection(server.http_url, timeout=30)) as connection:
         try:
@@ -201,7 +201,7 @@ def test_models_that_clients_loaded_are_loaded_again_as_they_loaded_them(tmp_pat
         control.load("second")
         config = control.configuration("first")
         assert config is not None
-        # A configuration from the client, and files from the client.
+        # One model is loaded with a configuration from the client, and one with files from the client.
         note = {"note": {"string_value": "of a client"}}
         control.load("first", {"config": json.dumps(config | {"parameters": note})})
         source = DOUBLED.replace("FACTOR", "7").encode()
@@ -229,7 +229,7 @@ def test_models_that_clients_loaded_are_loaded_again_as_they_loaded_them(tmp_pat
 def test_kills_under_load_leave_nothing_behind(tmp_path: Path) -> None:
     findings = run(tmp_path, period=15, seconds=40, clients=4)
     assert findings.kills == 2
-    # How soon a server is back depends on the machine, which is busy with other tests.
+    # How soon a server serves again depends on the machine, which runs other tests at the same time.
     assert findings.problems(min_availability=0.2) == []
 
 
@@ -248,7 +248,7 @@ def test_a_supervisor_and_a_guardian_that_are_both_killed_take_triton_with_them(
         command.process.wait()
         wait(lambda: not Path(f"/proc/{triton}").exists() or "tritonserver" not in command_line(triton)[0])
         assert folder.is_dir()
-    # The next server removes the files that remained.
+    # The next server removes the files that were left behind.
     with Command(repository, tmp_path / "output", env=os.environ | {"TMPDIR": str(tmp_path)}) as command:
         assert f"removed what a server left behind that was killed: {folder}" in re.sub(r"\s+", " ", command.text())
         assert not folder.exists()
@@ -367,7 +367,7 @@ def test_mistakes_in_a_configuration_are_told_with_their_line(
     with pytest.raises(ServerError) as caught:
         LocalServer(repository, model_host="native").start()
     assert f"  mistaken: {repository}/mistaken{reason}" in str(caught.value)
-    # With `device`, configurations are copied to be amended; messages must be the same.
+    # With `device`, configurations are copied to be amended; the messages must be the same as without.
     with pytest.raises(ServerError) as caught:
         LocalServer(repository, model_host="native", settings={"device": "cpu"}).start()
     assert f"  mistaken: {repository}/mistaken{reason}" in str(caught.value)
@@ -463,7 +463,7 @@ def test_a_full_disk_costs_no_request_and_no_restart(repository: Path, tmp_path:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 def test_no_room_for_the_files_of_a_server_is_a_clear_error(repository: Path, tmp_path: Path, small_disk: Path) -> None:
-    # Enough files for Python to choose the folder.
+    # Leave space for the files that Python writes when it chooses a temporary folder.
     filler = fill(small_disk)
     os.truncate(filler, filler.stat().st_size - 200_000)
     with Command(repository, tmp_path / "output", env=os.environ | {"TMPDIR": str(small_disk)}) as command:

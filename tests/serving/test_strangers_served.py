@@ -1,5 +1,5 @@
-"""Two model folders by strangers, on the real server: one ran a command, and one read a secret, when folders could still grant
-themselves trust.
+"""Two model folders by strangers, in a real Triton: when folders could still grant themselves trust, one of them ran a command, and the
+other read a secret.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Touch:
 
 
 def add_saved(repository: Path, name: str, parameter: str, operator: dict[str, Any]) -> None:
-    """Write the folder of a saved pipeline; ``parameter``, ``key=value`` or empty, goes to its configuration."""
+    """Write the folder of a saved pipeline; ``parameter``, which is ``key=value`` or empty, is added to the configuration."""
     document = {
         "format": "penstock-pipeline",
         "version": 1,
@@ -94,7 +94,7 @@ def test_a_trusted_repository_is_as_before(repository: Path, secret: Path, model
     with stopped_later(LocalServer(repository, model_host=model_host, settings=settings)) as server:
         assert send(server, "reads", str(secret).encode()) == b"a secret"
         with pytest.raises(InferenceServerException, match="python_function"):
-            # The request fails, as unpickling returns something other than an array, but the code has run.
+            # The request fails, because unpickling does not return an array, but the code has run.
             send(server, "runs", pickle.dumps(Touch(tmp_path / "executed")))
         assert (tmp_path / "executed").exists()
         with pytest.raises(InferenceServerException, match="outside of what the pipeline is confined to"):

@@ -58,7 +58,7 @@ TYPES = {
     "FP32": np.float32,
     "FP64": np.float64,
 }
-# What a model does with its input.
+# What the model does with its input, by the model's name.
 STEPS = {
     "in_place": "values += 1",
     "not_contiguous": "values = values[:, ::2].transpose(0, 2, 1)",

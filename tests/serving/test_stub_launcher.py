@@ -1,4 +1,4 @@
-"""The program that starts models' processes without a shell, called as Triton calls it."""
+"""The program that starts the processes of models without a shell; the tests call it as Triton does."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ REST = "penstock_ab12_0 1048576 1048576 77 /tmp/backends/python 336 {model} /tmp
 
 @pytest.fixture
 def stub(tmp_path: Path) -> Path:
-    """Write a stub that prints its arguments and its environment; return its path."""
+    """Write a program that prints its arguments and its environment, to be used as the stub; return its path."""
     path = tmp_path / "triton_python_backend_stub"
     path.write_text('#!/bin/sh\nprintf "%s\\n" "$@" "$MARK" "$PATH"\n')
     path.chmod(0o755)
@@ -25,7 +25,7 @@ TRUSTING = Trusted(environments=True)
 
 
 def call(tmp_path: Path, *words: str, trusted: Trusted = TRUSTING) -> list[str]:
-    """Return the program's output for these arguments."""
+    """Call the launcher with these arguments; return the lines that it prints."""
     launcher = lay_out_launcher(tmp_path / "launcher", tmp_path / "records", trusted)
     variables = os.environ | {"PATH": f"{launcher}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", *words], env=variables, capture_output=True, text=True, check=True, cwd=tmp_path)
@@ -42,7 +42,7 @@ def test_names_are_handed_over_as_they_are(file: str, model: str, stub: Path, tm
     assert told[1:7] == ["penstock_ab12_0", "1048576", "1048576", "77", "/tmp/backends/python", "336"]
     assert told[8] == "/tmp/backends/penstock"
     assert not (tmp_path / "executed").exists()
-    # Programs that the model starts find the usual shell: PATH is unchanged.
+    # PATH is unchanged, so programs that the model starts find the usual shell.
     assert told[10] == os.environ["PATH"]
 
 
@@ -82,7 +82,7 @@ def test_starts_are_recorded(stub: Path, tmp_path: Path) -> None:
     stub.write_text('#!/bin/sh\necho $$ $(cut -d" " -f22 /proc/$$/stat)\n')
     told = call(tmp_path, "-c", f" exec {stub} /models/m/1/a b;c.py {REST.format(model='two words_0_0')}")
     stubs = Stubs(0, tmp_path / "records")
-    (tmp_path / "records" / "77").write_bytes(b"77\x00123\x00")  # being written
+    (tmp_path / "records" / "77").write_bytes(b"77\x00123\x00")  # a record that is still being written
     (recorded,) = stubs.started()
     assert f"{recorded.pid} {recorded.started}" == told[0]
     assert (recorded.instance, str(recorded.model_file)) == ("two words_0_0", "/models/m/1/a b;c.py")

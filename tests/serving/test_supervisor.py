@@ -1,4 +1,4 @@
-"""Recovery: a real Triton whose models, and whose process, are killed."""
+"""Recovery: the processes of models in a real Triton, and Triton itself, are killed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def write_model(repository: Path, name: str, factor: int = 1, count: int = 1) ->
 
 
 def infer(server: LocalServer, model: str, x: float = 1.0) -> float:
-    """Return the model's answer; raise ServerError for a status other than 200. A negative ``x`` ends the model's process."""
+    """Return the model's answer; raise ServerError if the status is not 200. A negative ``x`` ends the model's process."""
     tensor = {"name": "x", "shape": [1, 1], "datatype": "FP32", "data": [x]}
     connection = http.client.HTTPConnection(server.http_url, timeout=30)
     try:
@@ -120,7 +120,7 @@ def traffic(server: LocalServer, model: str) -> Iterator[None]:
 
 
 def kill_stub(server: LocalServer, model: str) -> None:
-    # Not counted: the process that completed the configuration. Processes of an unloaded or replaced model may still run, too.
+    # Not counted: the process that completed the configuration. Processes of an unloaded or replaced model may still be running, too.
     stubs = [
         stub for stub in server.stubs() if stub.model_in(server.repositories[0]) == model and stub.instance != model
     ]
@@ -128,7 +128,7 @@ def kill_stub(server: LocalServer, model: str) -> None:
 
 
 class Explicit:
-    """A server in the mode "explicit", and its supervisor's reports."""
+    """A server in the mode "explicit", with its supervisor's reports."""
 
     def __init__(self, repository: Path) -> None:
         self.repository = repository
@@ -182,7 +182,7 @@ def test_a_model_loaded_later_that_dies_is_loaded_again_alone(explicit: Explicit
     server.control.load("later")
     with traffic(server, "steady"):
         kill_stub(server, "later")
-        # On a busy machine the model may be ready again before this asks: then there is a report.
+        # On a busy machine, the model may be ready again before its state is queried; in that case, there is a report.
         wait(lambda: explicit.reports or status(server, "/v2/models/later/ready") == 400)
         wait(lambda: answers(server, "later") == 3)
         wait(lambda: len(explicit.reports) == 2)
@@ -265,7 +265,7 @@ def test_a_request_that_ends_its_process_costs_that_model_a_moment(
     write_model(tmp_path, "steady")
     write_model(tmp_path, "pair", count=2)
     reports: list[str] = []
-    # Left alone, Triton would wait this long, and be killed after 20 s.
+    # Without intervention, Triton would wait for so long, and be killed after 20 s.
     flags = ["--exit-timeout-secs=60"]
     with LocalServer(tmp_path, model_host="stub", flags=flags, report=reports.append) as server:
         before = {stub for stub in server.stubs() if stub.instance.startswith("pair")}
@@ -276,7 +276,7 @@ def test_a_request_that_ends_its_process_costs_that_model_a_moment(
             wait(lambda: reports and "pair serves again" in reports[-1])
             assert [answers(server, "pair") for _ in range(12)] == [1] * 12
         assert "was ended by SIGABRT" in reports[0]
-        # Triton waits for the lost request forever, and does not end the other process before; the supervisor does.
+        # Triton waits for the lost request forever, and does not end the other process before; so the supervisor ends it.
         wait(lambda: not before & set(server.stubs()))
         began = time.monotonic()
     assert time.monotonic() - began < 18
@@ -301,7 +301,7 @@ def test_models_come_and_go_with_their_files(tmp_path: Path) -> None:
         traffic(server, "steady"),
     ):
         pid = server.pid
-        # Clients that can load models can run code: unless the mode is "explicit", only the supervisor can.
+        # Clients that can load models can run code. So only the supervisor can load models, unless the mode is "explicit".
         assert status(server, "/v2/repository/models/removed/unload", "POST") == 403
         write_model(tmp_path, "edited", factor=5)
         write_model(tmp_path, "added", factor=6)

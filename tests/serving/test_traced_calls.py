@@ -54,7 +54,7 @@ SLOW_MS = 1500
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of traces."""
+    """Return the folder for Triton's trace files."""
     return tmp_path_factory.mktemp("traces")
 
 
@@ -87,7 +87,7 @@ def children(folder: Path, request_id: str) -> list[str]:
 
 
 def entries(folder: Path) -> list[dict[str, Any]]:
-    """Return the entries that Triton has written to its trace files; a file that it still writes lacks its end."""
+    """Return the entries in Triton's trace files, including files that Triton is still writing, which lack their end."""
     found: list[dict[str, Any]] = []
     for path in folder.glob("trace.json*"):
         text = path.read_text().rstrip()
@@ -128,7 +128,7 @@ def test_a_cancelled_request_is_traced_to_its_end(server: LocalServer, client: A
     running.cancel()
     assert is_over.wait(60)
     assert "cancelled" in str(errors[0]).lower()
-    # The request waits for its call, as the call's trace must not outlive the request's.
+    # The request waits until its call ends, because the call's trace must not outlive the request's.
     until(lambda: counted(client, "calling", "fail") == failed + 1)
     assert time.monotonic() - began > SLOW_MS / 1000
     until(lambda: children(traces, "cancelled-1") == ["called"])
@@ -148,7 +148,7 @@ def test_many_traced_requests_some_of_which_are_cancelled(server: LocalServer, c
             for turn in range(10):
                 if turn % 2:
                     running, _, is_over = start(server, f"many-{number}-{turn}", 30)
-                    # Before the other model is called, while it computes, and after it has answered.
+                    # The cancellation comes before the other model is called, while it computes, or after it has answered.
                     time.sleep(0.01 * (turn - 1))
                     running.cancel()
                     assert is_over.wait(60)
@@ -162,7 +162,7 @@ def test_many_traced_requests_some_of_which_are_cancelled(server: LocalServer, c
         list(pool.map(work, range(6)))
     ask(client, "calling", "last", x=np.array([[1]], np.float32))
     until(lambda: children(traces, "last") == ["called"])
-    # Requests that were run together share a call, which is a child of one of them.
+    # Requests that ran in one batch share a call, whose trace is a child of one of their traces.
     named = [entry for entry in entries(traces) if "model_name" in entry]
     called = [entry["parent_id"] for entry in named if "parent_id" in entry]
     assert called

@@ -1,4 +1,4 @@
-"""Traffic with deadlines and cancellations, which would kill Triton without the front: no death, and no wrong answer."""
+"""With the front, traffic with deadlines and cancellations, which may kill Triton, causes neither deaths nor wrong answers."""
 
 from __future__ import annotations
 

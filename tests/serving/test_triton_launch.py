@@ -27,7 +27,7 @@ def launched(variables: dict[str, str], **options: object) -> str:
 def test_only_the_command_gets_the_search_path_of_its_libraries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # If Python were launched with this file as a library, it could not start.
+    # If the variables for the library loader applied to Python, too, it would load this file as a library, and could not start.
     (tmp_path / "libffi.so.8").write_bytes(b"no library")
     monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

@@ -1,5 +1,5 @@
-"""Networks in served pipelines: other models of the server, called in its process, and files, which need permission to be
-loaded.
+"""Networks in served pipelines: other models of the server, which are called in its process, and files, for which models need a
+permission.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def calling():
     y, seven = fn.triton_model(x, model="called", output_names=["y", "seven"], timeout_seconds={timeout})
     return fn.copy(y * 2, name="z"), fn.copy(seven, name="seven")
 """
-"""A pipeline that doubles what `called` returns: x + 1."""
+"""A pipeline that doubles the result of `called`, which is x + 1."""
 SINGLE = """
 @pipeline_def(batch_size=4)
 def single():
@@ -172,14 +172,14 @@ def test_a_batch_goes_through_both_models(client: Any) -> None:
     np.testing.assert_array_equal(answer.as_numpy("z"), (x + 1) * 2)
     np.testing.assert_array_equal(answer.as_numpy("seven"), np.full((8, 1), 7))
     statistics = client.get_inference_statistics("called")["model_stats"][0]
-    # The called model takes up to 4 samples in a batch.
+    # The called model accepts up to 4 samples in a batch.
     assert statistics["inference_count"] - before == 8
 
 
 def test_the_called_models_error_is_told(server: LocalServer, client: Any) -> None:
     with pytest.raises(InferenceServerException, match=r"The model 'called' of this server: .*less than nothing"):
         ask(client, "calling", "mine-17", x=np.array([[-1]], np.float32))
-    # The call has the request's id.
+    # The call has the id of the request.
     until(lambda: "request_failed model=called version=1 request=mine-17" in server.log_tail(200))
     np.testing.assert_array_equal(ask(client, "calling", x=np.array([[1]], np.float32)).as_numpy("z"), [[4]])
 
@@ -219,7 +219,7 @@ def test_a_cancelled_request_cancels_its_calls(server: LocalServer, client: Any)
     running = grpc.async_infer("calling", [x], lambda _, error: errors.append(error))
     time.sleep(0.3)
     running.cancel()
-    # The instance of `calling` answers the next request while that of `called` still sleeps for the abandoned one.
+    # The instance of `calling` answers the next request while the instance of `called` is still sleeping for the abandoned one.
     until(lambda: client.get_inference_statistics("calling")["model_stats"][0]["inference_stats"]["fail"]["count"])
     assert time.monotonic() - began < 5
     grpc.close()

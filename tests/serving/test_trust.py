@@ -1,4 +1,4 @@
-"""Model folders by strangers: permissions beyond those that the server's operator granted are refused at load."""
+"""Model folders by strangers: if they require more permissions than the server's operator granted, loading is refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Author = Callable[[Path, "Stranger"], dict[str, Any]]
 
 
 class Stranger:
-    """The author of a model folder, with a marker that their code would write and a secret that it would read."""
+    """The author of a model folder; ``marker`` is the file that the author's code would write, ``secret`` the one it would read."""
 
     def __init__(self, folder: Path) -> None:
         self.marker = folder / "executed"
@@ -68,7 +68,7 @@ def parameters(**values: str) -> dict[str, Any]:
 
 
 def write_graph(version: Path, *operators: dict[str, Any]) -> None:
-    """Write a saved pipeline: an input ``x`` of bytes, then these operators."""
+    """Write a saved pipeline with an input ``x`` of bytes, followed by these operators."""
     source = {"operator": "external_source", "name": "x", "arguments": {"dtype": "UINT8", "ndim": 1}}
     document = {
         "format": "penstock-pipeline",
@@ -97,7 +97,7 @@ def write_reader(version: Path, **arguments: object) -> None:
 
 
 def write_file_operator(version: Path) -> None:
-    """Write a saved pipeline that reads the file that a request names."""
+    """Write a saved pipeline that reads the file whose path a request contains."""
     write_graph(version, {"operator": "io.file.read", "name": "y", "inputs": ["x"]})
 
 
@@ -106,7 +106,7 @@ def configuration(**more: Any) -> dict[str, Any]:
 
 
 def serve(version: Path, config: dict[str, Any]) -> ServedModel:
-    """Load a model as a server does: complete its configuration, then create the instance; return it."""
+    """Load a model as a server does: complete its configuration, then create and return the instance."""
     return ServedModel.load(version, completed(config, version), None)
 
 
@@ -224,7 +224,7 @@ def _remote_allowed_path(version: Path, stranger: Stranger) -> dict[str, Any]:
 
 
 def _version_is_a_link(version: Path, stranger: Stranger) -> dict[str, Any]:
-    """Make the version's folder a link to the root folder, so that paths lead to the secret; the pipeline lies beside it."""
+    """Make the version's folder a link to the root folder, so that relative paths lead to the secret; write the pipeline beside it."""
     write_reader(version, files=[str(stranger.secret)])
     (version / "model.json").rename(version.parent / "model.json")
     version.rmdir()
@@ -278,7 +278,7 @@ def _warmup_through_a_link(version: Path, stranger: Stranger) -> dict[str, Any]:
 
 
 def _address_as_function(version: Path, stranger: Stranger) -> dict[str, Any]:
-    """Save a function as its address, as DALI does for functions compiled by Numba."""
+    """Write a pipeline in which a function is saved as its address, as DALI saves functions compiled by Numba."""
     arguments = {"run_fn": 4096, "in_types": ["UINT8"], "ins_ndim": [1], "out_types": ["UINT8"], "outs_ndim": [1]}
     write_graph(
         version,
@@ -360,7 +360,7 @@ HOSTILE: dict[Author, str] = {
     ),
     _OUTSIDE,
 )
-"""Model folders, each of which requires something that no server allows by default."""
+"""Functions that write model folders, each of which requires something that no server allows by default."""
 
 
 @pytest.mark.parametrize(("author", "reason"), HOSTILE.items(), ids=[each.__name__.lstrip("_") for each in HOSTILE])
@@ -371,7 +371,7 @@ def test_hostile_folders_get_nothing(author: Author, reason: str, version: Path,
     except (PenstockError, FileNotFoundError) as error:
         message = str(error)
     else:
-        # Lists of files are read only when the pipeline runs.
+        # Lists of files are only read when the pipeline runs.
         assert isinstance(answered, Refusal), answered
         message = answered.message
     assert reason in message
@@ -425,7 +425,7 @@ def test_a_trusted_repository_grants_by_its_files_alone(
     write_file_operator(version)
     grant(trust_repository="true")
     asked = parameters(allowed_paths="/")
-    # Clients may send such a configuration when they load the model.
+    # A client may send such a configuration when it loads the model.
     with pytest.raises(ConfigurationError, match="a model can only name less"):
         serve(version, configuration(**asked))
     text = 'parameters { key: "allowed_paths" value { string_value: "/" } }'

@@ -1,4 +1,4 @@
-"""Settings of served models that can be tuned: reading them from configurations, applying them, writing them into the text."""
+"""Settings of served models that can be tuned: they are read from configurations, applied to them, and written into their text."""
 
 from __future__ import annotations
 

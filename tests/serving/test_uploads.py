@@ -60,7 +60,7 @@ def marker(tmp_path: Path) -> Path:
 def load(
     server: LocalServer, model: str, config: dict[str, Any] | None = None, files: dict[str, bytes] | None = None
 ) -> tuple[int, str]:
-    """Have a model loaded, with an uploaded configuration and files instead of its folder's; return the status and the answer."""
+    """Load a model with an uploaded configuration and files instead of those in its folder; return the status and the answer."""
     parameters = {} if config is None else {"config": json.dumps(config)}
     parameters |= {f"file:{path}": base64.b64encode(content).decode() for path, content in (files or {}).items()}
     connection = http.client.HTTPConnection(server.http_url, timeout=60)

@@ -79,7 +79,7 @@ CONFIGURATIONS = {
 
 
 def clip(frames: int, first: int = 20, kind: str = "libvpx-vp9", container: str = "webm") -> np.ndarray:
-    """Return a video of plain frames, each brighter than the one before."""
+    """Return a video of frames with one grey value each, each brighter than the previous one."""
     buffer = io.BytesIO()
     with av.open(buffer, "w", format=container) as file:
         stream = file.add_stream(kind, rate=25)
@@ -93,7 +93,7 @@ def clip(frames: int, first: int = 20, kind: str = "libvpx-vp9", container: str 
 
 
 def numbers(sequence: np.ndarray, first: int = 20) -> list[int]:
-    """Return the numbers of a sequence's frames in such a video; negative for black ones, which are padding."""
+    """Return the numbers that a sequence's frames have in a video of :func:`clip`; negative for black frames, which are padding."""
     return np.rint((sequence.mean(axis=(1, 2, 3)) - first) / 5).astype(int).tolist()
 
 
@@ -107,7 +107,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterato
 
 
 class Stream:
-    """A client's stream, with one request at a time."""
+    """A client's stream, which has one request at a time."""
 
     def __init__(self, server: LocalServer) -> None:
         self._got: queue.Queue[Any] = queue.Queue()
@@ -132,7 +132,7 @@ class Stream:
         self._client.async_stream_infer(model, tensors, enable_empty_final_response=True)
 
     def next(self) -> Any:
-        """Return the next answer; None after the last one. Errors are returned, too, not raised."""
+        """Return the next answer; None after the last one. Errors are also returned, not raised."""
         got = self._got.get(timeout=30)
         if isinstance(got, Exception):
             return got
@@ -175,12 +175,12 @@ def test_a_shorter_last_sequence_has_an_answer_of_its_own(stream: Stream) -> Non
         [12, 13],
     ]
     assert [answer.as_numpy("frames").shape[:2] for answer in answers] == [(2, 4), (1, 4), (1, 2)]
-    # The request's other input applies to each sequence of the video.
+    # The request's other input applies to each sequence in the video.
     assert [answer.as_numpy("added").reshape(-1).tolist() for answer in answers] == [[7, 7], [7], [7]]
 
 
 def test_what_goes_with_a_video_is_one_sample_or_one_for_each_of_a_batch(stream: Stream) -> None:
-    # The last batch has one sequence, which is its first sample.
+    # The last batch has only one sequence, which gets the first sample of the other input.
     stream.send("one", clip=clip(12)[None], more=np.array([7, 9], np.int32))
     assert [answer.as_numpy("added").reshape(-1).tolist() for answer in stream.rest()] == [[7, 9], [7]]
     stream.send("one", clip=clip(12)[None], more=np.array([7, 8, 9], np.int32))
@@ -272,7 +272,7 @@ def test_decoded_videos_are_split_along_their_outer_axis(server: LocalServer) ->
     files = [clip(12), clip(7, 60)]
     longest = max(map(len, files))
     answer = infer(server, "split", np.stack([np.pad(file, (0, longest - len(file))) for file in files]))
-    # Both are padded to the longer one.
+    # Both videos' sequences are padded to the longer one.
     assert answer.as_numpy("OUTPUT").shape == (3 + 3, 5, HEIGHT, WIDTH, 3)
     images = answer.as_numpy("IMAGES")
     assert images.shape == (12 + 7, HEIGHT, WIDTH, 3)

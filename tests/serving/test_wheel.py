@@ -1,4 +1,4 @@
-"""Wheels as `make wheels` makes them serve models without a compiler, and run pipelines without numba."""
+"""The wheels that `make wheels` makes serve models without a compiler, and run pipelines without numba."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ with LocalServer(sys.argv[1], model_host="native", environment=sys.executable) a
 """
 
 
-# With the checkout's kernels, compiled for exactly this processor, instead of the wheel's for its x86-64 level.
+# Runs with the checkout's kernels, compiled for exactly this processor, instead of the wheel's for its x86-64 level.
 RESIZE = """
 import sys
 
@@ -99,13 +99,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the interpreter of an environment in which the wheel is installed."""
+    """Install the wheel in a new environment, and return its interpreter."""
     environment = tmp_path_factory.mktemp("installed") / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
     python = environment / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
     subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", str(wheel)], check=True)
-    # Other packages come from this environment, after the new one's; but Triton is not among them: it is found by its records.
+    # Other packages come from the tests' environment, after the new one's. Triton is not among them: it is found by package records.
     (describe(python).packages / "others.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
     return python
 

@@ -1,4 +1,4 @@
-"""Configurations that request GPUs, on a server without any."""
+"""Configurations that request GPUs, on a server without GPUs."""
 
 import pytest
 

@@ -1,9 +1,9 @@
 """Load on a real server, with every answer checked: ``python tests/serving/traffic.py --requests 1000000``.
 
-The clients are separate processes (`traffic_process.py`), so that they take little time from the server and none from the
-process that started them. The models are those of `traffic_models.py`, served from a temporary repository, or by a server at
-``--http`` and ``--grpc``, which may be a proxy. The exit status is 1 if any request got a wrong answer or error; requests that
-find no server are counted separately ("away"), as are the server's deaths.
+The clients run in separate processes (`traffic_process.py`), so that they take little time from the server, and none from the
+process that started them. The models are those of `traffic_models.py`, served from a temporary repository, or by the server at
+``--http`` and ``--grpc``, which may be a proxy. The exit status is 1 if any request got a wrong answer or a wrong error; requests that
+found no server are counted separately ("away"), and so are the deaths of the server.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from penstock.serving.server import LocalServer
 HERE = Path(__file__).parent
 
 CACHE_BYTES = 16 << 20
-"""The bytes of the response cache, if there is one."""
+"""The size of the response cache in bytes, if there is one."""
 
 
 class Traffic:
@@ -48,9 +48,9 @@ class Traffic:
     Args:
         http_url, grpc_url: the server's addresses for HTTP and gRPC.
         clients: the number of clients in all processes together.
-        processes: the number of processes that they are spread over.
-        requests: the number of requests of all processes together; 0: until :meth:`stop`.
-        settings: further settings, by the names of the attributes of `Settings`.
+        processes: the number of processes among which the clients are divided.
+        requests: the number of requests of all processes together; 0: send requests until :meth:`stop` is called.
+        settings: further attributes of `Settings`, by name.
     """
 
     def __init__(
@@ -130,10 +130,10 @@ class Traffic:
         return self._counts
 
     def flow(self, right: int = 5, timeout: float = 300.0) -> None:
-        """Wait until every model has answered some requests.
+        """Wait until each model has given at least ``right`` right answers.
 
         Raises:
-            TimeoutError: that takes too long.
+            TimeoutError: this takes longer than ``timeout`` seconds.
         """
         deadline = time.monotonic() + timeout
         while any(self.counts().right[model] < right for model in self._settings[0].models):
@@ -148,7 +148,7 @@ class Traffic:
 
     @property
     def seconds(self) -> float:
-        """The seconds from the beginning to the end, or until now."""
+        """The seconds from the beginning to the end; if there is no end yet, until now."""
         return (self._ended or time.time()) - self._began
 
     def counts(self) -> Counts:
@@ -166,8 +166,8 @@ class Traffic:
 def one_by_one(http_url: str, grpc_url: str, models: tuple[str, ...] = ASKED, rounds: int = 6, seed: int = 0) -> Counts:
     """Send each model a few requests of one sample, one after the other.
 
-    This detects an answer that comes a request too late: in batches of several requests the numbers of samples differ,
-    so that the mismatch is noticed.
+    This detects an answer that is sent to the next request: in batches of several requests, the numbers of samples would differ, which
+    would be noticed in any case.
     """
     with Traffic(
         http_url,
@@ -187,16 +187,16 @@ def one_by_one(http_url: str, grpc_url: str, models: tuple[str, ...] = ASKED, ro
 
 
 class Reloads:
-    """Reloads one model after the other, as if its file had been edited, while traffic runs.
+    """Reloads one model after the other while traffic runs, as if the model's file had been edited.
 
     Args:
-        control: the server's control, whose model-control mode is ``explicit``.
-        repository: the repository, whose files are touched so that Triton really loads the models again.
-        every: seconds between two reloads.
+        control: the model control interface of the server, whose mode must be ``explicit``.
+        repository: the repository; time stamps of its files are updated, so that Triton really loads the models again.
+        every: the number of seconds between two reloads.
 
     Attributes:
         done: the number of reloads.
-        refused: the errors that the server answered, except while it was away.
+        refused: the errors that the server returned, except while it was down.
     """
 
     def __init__(self, control: Control, repository: Path, every: float) -> None:
@@ -231,7 +231,7 @@ class Reloads:
 
 
 class Deaths:
-    """Counts the deaths of a server's Triton; pass it as the server's ``report``."""
+    """Counts how often a server's Triton dies; pass this object as the server's ``report``."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -249,7 +249,7 @@ class Deaths:
 
 
 def children(pid: int) -> list[int]:
-    """Return the ids of all living processes that descend from a process."""
+    """Return the ids of all living descendants of a process."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -299,7 +299,7 @@ class Memory:
             self.samples.append((time.time(), resident_mib(self._pid)))
 
     def around(self, share: float) -> float:
-        """Return the median of the measurements, in MiB, around a fraction of the time, e.g. 0.25."""
+        """Return the median of the measurements, in MiB, around a point of time; ``share``: the point as a fraction of the duration."""
         middle, width = round(share * (len(self.samples) - 1)), max(1, len(self.samples) // 20)
         part = sorted(mib for _, mib in self.samples[max(0, middle - width) : middle + width + 1])
         return part[len(part) // 2]
@@ -309,7 +309,7 @@ class Memory:
 
 
 def quantile_ms(waited: dict[str, int], share: float) -> float:
-    """Return the time in milliseconds within which this share of the right answers came."""
+    """Return the time in milliseconds within which a fraction ``share`` of the right answers arrived."""
     rest = share * sum(waited.values())
     for number in sorted(map(int, waited)):
         rest -= waited[str(number)]
@@ -319,7 +319,7 @@ def quantile_ms(waited: dict[str, int], share: float) -> float:
 
 
 def verdict(counts: Counts) -> dict[str, Any]:
-    """Return whether every request got the right answer, and what went wrong."""
+    """Return whether each request got the right answer, and what went wrong."""
     return {
         "requests": counts.sent,
         "right": counts.right.total(),
@@ -418,7 +418,7 @@ def command(
     repository: Path | None,
     output: Path | None,
 ) -> None:
-    """Send requests to a server and check every answer."""
+    """Send requests to a server, and check each answer."""
     console = Console(stderr=True)
     spread: dict[str, Any] = {
         "clients": clients,
@@ -466,7 +466,7 @@ def command(
     if output is not None:
         output.write_text(text)
     parts = [summary[part] for part in ("alone_before", "clean", "mixed", "alone_after") if part in summary]
-    # Without deaths, no client may have found no server. Deaths of a server that was already running are not known.
+    # If the server never died, each client must have found it. Deaths of a server that was running before are not counted.
     wanted = "honest" if deaths.count or reload_every else "spotless"
     sys.exit(not all(part[wanted] for part in parts))
 

@@ -1,4 +1,4 @@
-"""Lightweight clients for HTTP and gRPC, so that the load generator uses little of the CPU."""
+"""Lightweight clients for HTTP and gRPC, so that the load generator takes little CPU time."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 TYPES = {"FP32": np.float32, "INT32": np.int32, "INT64": np.int64, "UINT8": np.uint8}
 
 STATUSES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 499: "CANCELLED", 500: "INTERNAL", 503: "UNAVAILABLE"}
-"""The gRPC status of each HTTP code."""
+"""The gRPC status that corresponds to each HTTP status."""
 
 LOST = "LOST"
-"""The status if the connection broke, or was never made."""
+"""The status if the connection broke, or could not be made."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Answer:
     """An answer of a server: tensors, or an error.
 
     Attributes:
-        identity: the request's id, as the server returns it; empty in errors.
+        identity: the request's id, which the server returns; an empty string in errors.
         tensors: the tensors by name.
         status: the gRPC status; ``OK`` if there was no error.
         message: the error's message.
@@ -47,7 +47,7 @@ class Client(Protocol):
         """Send a request and wait for the answer."""
 
     async def abandon(self, request: Request, after: float) -> Answer | None:
-        """Send a request and give up after some seconds; return the answer if it arrived before."""
+        """Send a request, and give up after ``after`` seconds; return the answer if it arrived before."""
 
     async def close(self) -> None:
         """End the connection."""
@@ -69,7 +69,7 @@ def array_of(datatype: str, shape: Iterable[int], data: bytes) -> np.ndarray:
 
 
 class HttpClient:
-    """A client that speaks HTTP over one persistent connection."""
+    """A client that uses HTTP over one persistent connection."""
 
     def __init__(self, url: str) -> None:
         self._host, _, port = url.rpartition(":")
@@ -86,7 +86,9 @@ class HttpClient:
             return Answer(status=LOST, message=f"{type(error).__name__}: {error}")
 
     async def abandon(self, request: Request, after: float) -> Answer | None:
-        """Close the connection after some seconds, with all of the request sent or half of it; return None, or that it was lost."""
+        """Send a request, or half of it, and close the connection after ``after`` seconds; return None, or an answer
+        with the status LOST.
+        """
         try:
             _, writer = await self._connected()
             message = b"".join(_http_message(request))
@@ -160,14 +162,14 @@ async def _http_answer(reader: asyncio.StreamReader) -> Answer:
 
 
 class GrpcClient:
-    """A client that speaks gRPC over one connection."""
+    """A client that uses gRPC over one connection."""
 
     def __init__(self, url: str) -> None:
         options = [
-            # A separate connection, not one that all clients of the process share.
+            # A separate connection: by default, all clients of the process would share one.
             ("grpc.use_local_subchannel_pool", 1),
             ("grpc.initial_reconnect_backoff_ms", 100),
-            # Also the time that an attempt to connect may take: a busy server accepts late.
+            # This is also the time limit for an attempt to connect: a busy server is slow to accept.
             ("grpc.min_reconnect_backoff_ms", 20_000),
             ("grpc.max_reconnect_backoff_ms", 300),
         ]
@@ -181,7 +183,7 @@ class GrpcClient:
             return _grpc_error(error)
 
     async def abandon(self, request: Request, after: float) -> Answer | None:
-        """Cancel the call after some seconds; return the answer if it arrived before."""
+        """Send a request, and cancel the call after ``after`` seconds; return the answer if it arrived before."""
         call = self._stub.ModelInfer(_grpc_message(request))
         asyncio.get_running_loop().call_later(after, call.cancel)
         try:
@@ -192,7 +194,7 @@ class GrpcClient:
             return None if error.code() is grpc.StatusCode.CANCELLED else _grpc_error(error)
 
     async def ask_until(self, request: Request, seconds: float) -> Answer | None:
-        """Send a request with a deadline in seconds; return the answer if it arrived before."""
+        """Send a request with a deadline of ``seconds``; return the answer if it arrived before."""
         try:
             return _grpc_answer(await self._stub.ModelInfer(_grpc_message(request), timeout=seconds))
         except grpc.aio.AioRpcError as error:
@@ -228,6 +230,6 @@ def _grpc_answer(response: service_pb2.ModelInferResponse) -> Answer:
 
 def _grpc_error(error: grpc.aio.AioRpcError) -> Answer:
     message = error.details() or ""
-    # The gRPC library raises UNAVAILABLE itself if there is no server; Triton's own UNAVAILABLE names the model.
+    # If there is no server, the gRPC library raises UNAVAILABLE; an UNAVAILABLE from Triton names the model.
     lost = error.code().name == "UNAVAILABLE" and "model" not in message
     return Answer(status=LOST if lost else error.code().name, message=message)

@@ -1,17 +1,17 @@
-"""The models of the load test: small pipelines whose answers identify their request."""
+"""The models of the load test: small pipelines, whose answers contain the identity of the request."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 MAX_BATCH = 8
-"""The largest batch size of every model."""
+"""The largest batch size of each model."""
 
 MAX_PIXELS = 4096
 """The largest number of pixels of an image that `fingerprint` decodes."""
 
 CROP = 8
-"""The extent of the window that `several` crops, and thus the minimum extent of its images."""
+"""The extent of the window that `several` crops, and so the smallest extent of its images."""
 
 FAR_CROP = 64
 """The extent of the window that `crossing` crops: larger than images of trial runs, so that a trial run fails."""
@@ -28,7 +28,7 @@ from penstock.plugin.triton import autoserialize
 """
 
 _PIPELINES = {
-    # Images of any size and format, several in a request: returns their upper left corners, extents and sums.
+    # Takes images of any size and format, several in a request; returns their upper left corners, extents and sums.
     "fingerprint": """
 def fingerprint():
     images = fn.decoders.image(fn.external_source(name="encoded"), output_type=types.RGB)
@@ -42,7 +42,7 @@ def ragged():
     images = fn.decoders.image(fn.external_source(name="encoded"), output_type=types.RGB)
     return fn.flip(images, horizontal=1, name="mirrored")
 """,
-    # Three inputs, each with a separate answer, and one answer made of two of them.
+    # Takes three inputs; returns an answer for each of them, and one that is computed from two of them.
     "several": """
 def several():
     images = fn.decoders.image(fn.external_source(name="encoded"), output_type=types.RGB)
@@ -57,7 +57,7 @@ def several():
         fn.cast(total + number, dtype=types.INT64, name="joined"),
     )
 """,
-    # An operator that fails for a trial run's data, followed by an input that it does not use.
+    # An operator that fails for the data of a trial run, followed by an input that the operator does not use.
     "crossing": """
 def crossing():
     a = fn.external_source(name="a", dtype=types.UINT8, ndim=3, layout="HWC")
@@ -81,21 +81,21 @@ def halved():
         fn.cast(total + tag, dtype=types.INT64, name="joined"),
     )
 """,
-    # An input that requests omit, or send as a parameter.
+    # Takes an input that requests may omit, or send as a parameter.
     "chosen": """
 def chosen():
     number = fn.external_source(name="number", dtype=types.INT64, ndim=0)
     factor = fn.external_source(name="factor", dtype=types.INT64, ndim=0)
     return fn.cast(number * factor, dtype=types.INT64, name="product")
 """,
-    # An output that is sliced along its first dimension, so that samples of one request may differ in length.
+    # Returns an output that is sliced along its first dimension, so that the samples of a request may differ in length.
     "cut": """
 def cut():
     x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
     first = fn.slice(x, 0, fn.cast(x[0], dtype=types.INT32), axes=[0])
     return fn.reshape(first, shape=[-1, 1], name="parts"), fn.copy(x, name="same")
 """,
-    # Models with numbers only, in two processes.
+    # Takes numbers only; runs in two processes.
     "twins": """
 def twins():
     x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
@@ -103,9 +103,9 @@ def twins():
     return fn.cast(x * 2, dtype=types.FLOAT, name="doubled"), fn.cast(y + 1, dtype=types.INT64, name="next")
 """,
 }
-# The same, with Triton's response cache; its requests repeat.
+# The same model with Triton's response cache; its requests repeat.
 _PIPELINES["cached"] = _PIPELINES["twins"]
-# The same, one request at a time.
+# The same model without batching: one request at a time.
 _PIPELINES["unbatched"] = _PIPELINES["twins"]
 
 _OWN_SETTINGS = {
@@ -198,17 +198,17 @@ SERVED = (*_PIPELINES, "chain")
 """The names of all models."""
 
 CACHED = "cached"
-"""The model that needs a server with a response cache."""
+"""The name of the model that needs a server with a response cache."""
 
 
 def write_repository(folder: Path, instances: int = 1, delay_us: int = 1000, cached: bool = False) -> Path:
     """Write the models, and return the folder.
 
     Args:
-        folder: the repository's folder.
-        instances: the number of instances of each pipeline; `twins` has one more.
-        delay_us: how long a request waits for others to share its batch.
-        cached: whether to add a model whose responses Triton's cache stores.
+        folder: the folder of the repository.
+        instances: the number of instances of each pipeline; `twins` has one instance more.
+        delay_us: how many microseconds a request waits for others to share its batch.
+        cached: whether to add a model whose responses Triton caches.
     """
     for name in _PIPELINES:
         if cached or name != CACHED:

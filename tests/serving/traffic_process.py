@@ -1,6 +1,6 @@
-"""A client process: sends requests, checks every answer, and prints counts as lines of JSON.
+"""A client process: sends requests, checks each answer, and prints counts as lines of JSON.
 
-`traffic.py` starts it, with its settings as the only argument; it ends early when its standard input is closed.
+`traffic.py` starts it, with the settings as the only argument; it ends early if its standard input is closed.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from traffic_clients import LOST, Answer, Client, GrpcClient, HttpClient
 from traffic_requests import ASKED, Refusal, Request, RequestMaker
 
 PATIENCE = 60.0
-"""Seconds after which a request counts as never answered."""
+"""After so many seconds, a request counts as never answered."""
 
 MIN_DEADLINE, DEADLINE_SPREAD = 0.0015, 0.0035
-"""In seconds: about as long as an answer takes, so that deadlines pass before it, with it and after it."""
+"""The shortest deadline and the range of deadlines, in seconds: about as long as an answer takes, so that a deadline
+may expire before the answer, at the same time, or after it.
+"""
 
 BIN = 0.05
 """The length of a bin of the timeline, in seconds."""
 
 KEPT_MISTAKES = 3
-"""The number of mistakes of each kind that are stored."""
+"""The number of mistakes of each kind whose descriptions are stored."""
 
 
 @dataclass(frozen=True)
@@ -37,19 +39,19 @@ class Settings:
     Attributes:
         http_url, grpc_url: the server's addresses for HTTP and gRPC; the clients take turns between the two protocols.
         clients: the number of clients that send requests at the same time.
-        requests: the number of requests to send; 0: as many as there is time for.
-        seconds: how long to send requests; 0: until all are sent.
-        bad: the share of requests that are faulty.
-        abandoned: the share of good requests over HTTP whose connection is closed before the answer.
-        cancelled: the share of good requests over gRPC that are cancelled. Up to 25.01, Triton may die of one that ends just then
-            (triton-inference-server/server#7368).
-        deadlines: the share of good requests over gRPC that have a deadline of a few milliseconds, which may kill
+        requests: the number of requests to send; 0: no limit.
+        seconds: for how many seconds to send requests; 0: until all are sent.
+        bad: the fraction of requests that are bad.
+        abandoned: the fraction of good requests over HTTP whose connection is closed before the answer.
+        cancelled: the fraction of good requests over gRPC that are cancelled. Up to 25.01, Triton may die if a cancelled request ends at
+            the same time (triton-inference-server/server#7368).
+        deadlines: the fraction of good requests over gRPC that have a deadline of a few milliseconds, which may kill
             Triton, too.
-        models: the models that requests go to, in turn.
-        pause: seconds between a client's requests.
+        models: the models to which requests are sent, in turn.
+        pause: the number of seconds between two requests of a client.
         single: whether good requests have one sample each.
         seed: the seed of the random numbers.
-        number, processes: the number of this process, and how many there are.
+        number, processes: the number of this process, and the number of processes.
     """
 
     http_url: str
@@ -74,18 +76,18 @@ class Counts:
     """The outcomes of requests.
 
     Attributes:
-        right: good requests, by model, with the right answer.
-        wrong: good requests, by model, with another answer.
-        failed: good requests, by model and error, with an error; and bad ones that found no server.
-        away: the failed good requests, by model, that found no server, or one that was still loading the model.
-        refused: bad requests, by kind, with the expected error.
-        misjudged: bad requests, by model and kind, with another error.
-        accepted: bad requests, by model and kind, with an answer.
-        abandoned: the number of good requests, by model, that their client gave up: closed, cancelled, or past their
+        right: the number of good requests with the right answer, by model.
+        wrong: the number of good requests with another answer, by model.
+        failed: the number of good requests with an error, by model and error; also includes bad requests that found no server.
+        away: the number of failed good requests that found no server, or a server that was still loading the model, by model.
+        refused: the number of bad requests with the expected error, by kind.
+        misjudged: the number of bad requests with another error, by model and kind.
+        accepted: the number of bad requests with an answer, by model and kind.
+        abandoned: the number of good requests that their client gave up, by model: closed, cancelled, or past their
             deadline.
         mistakes: descriptions of the first mistakes of each kind.
-        waited: right answers by the time that they took; there are four bins for each doubling of the time.
-        timeline: the number of right answers, and of all others, for each bin of time and model.
+        waited: the number of right answers by the time that they took, in four bins for each doubling of the time.
+        timeline: the number of right answers and the number of others, for each bin of time and each model.
     """
 
     right: Counter[str] = field(default_factory=Counter)
@@ -108,22 +110,22 @@ class Counts:
 
     @property
     def seconds(self) -> float:
-        """Seconds from the first answer to a good request to the last."""
+        """The number of seconds from the first answer to a good request to the last one."""
         bins = [int(key.split()[0]) for key in self.timeline]
         return (max(bins) - min(bins) + 1) * BIN if bins else 0.0
 
     @property
     def spotless(self) -> bool:
-        """Whether every good request got its answer, and every bad one its error."""
+        """Whether each good request got its answer, and each bad request its error."""
         return not (self.wrong or self.failed or self.misjudged or self.accepted)
 
     @property
     def honest(self) -> bool:
-        """Whether every request got the right answer, or found no server, as after a death."""
+        """Whether each request got the right answer or found no server, as after a death."""
         return not (self.wrong or self.misjudged or self.accepted) and self.away.total() == self.failed.total()
 
     def add(self, other: Counts) -> Counts:
-        """Add another's counts to these."""
+        """Add other counts to these, and return the sum."""
         for entry in dataclasses.fields(self):
             mine, theirs = getattr(self, entry.name), getattr(other, entry.name)
             if isinstance(mine, Counter):
@@ -138,7 +140,7 @@ class Counts:
         return self
 
     def as_json(self) -> str:
-        """Return the counts as JSON, to be read by `of_json`."""
+        """Return the counts as JSON, for `of_json`."""
         return json.dumps(vars(self))
 
     @classmethod
@@ -210,7 +212,7 @@ def is_away(answer: Answer) -> bool:
 
 
 def differences(request: Request, answer: Answer) -> str:
-    """Return the differences of an answer from the expected one; empty if there are none."""
+    """Return how an answer differs from the expected one; an empty string if it does not."""
     assert isinstance(request.expected, dict)
     assert answer.tensors is not None
     if answer.identity != str(request.identity):
@@ -241,7 +243,7 @@ class Process:
         self._stopped = False
 
     async def run(self) -> None:
-        """Send all requests; print the counts every half second and in the end."""
+        """Send all requests; print the counts every half second and at the end."""
         settings = self._settings
         loop = asyncio.get_running_loop()
         loop.add_reader(sys.stdin.fileno(), self._stop)
@@ -265,7 +267,7 @@ class Process:
         while True:
             await asyncio.sleep(0.5)
             print(self._counts.as_json(), flush=True)
-            # Reported counts are reset; the receiver adds them up.
+            # Counts are reset after they are printed; the receiver adds them up.
             self._counts = Counts()
 
     async def _send(self, client: Client) -> None:
@@ -274,7 +276,7 @@ class Process:
             began = time.time()
             request, answer = await self._one(client)
             self._counts.judge(request, answer, began)
-            # Do not send thousands of requests a second while there is no server.
+            # Wait, so that not thousands of requests per second are sent while there is no server.
             await asyncio.sleep(max(self._settings.pause, 0.05 if answer and answer.status == LOST else 0.0))
 
     async def _one(self, client: Client) -> tuple[Request, Answer | None]:

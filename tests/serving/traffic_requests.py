@@ -1,7 +1,7 @@
 """Requests, each with its correct answer or expected error.
 
-All data of a good request are made of its identity and of random bytes, so that an answer shows which request it belongs to.
-Every input contains the identity, so that inputs of different requests that are mixed up are noticed, too.
+All data of a good request are made of its identity and of random bytes, so that an answer shows to which request it belongs.
+Each input contains the identity, so that it is noticed, too, if inputs of different requests are mixed up.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from traffic_models import CACHED, CROP, DEFAULT_FACTOR, FAR_CROP, MAX_BATCH, MA
 INVALID, NOT_FOUND = "INVALID_ARGUMENT", "NOT_FOUND"
 
 ASKED = ("fingerprint", "ragged", "several", "crossing", "chain", "twins", "chosen", "cut", "unbatched")
-"""The models that good requests go to; `chain` calls those that are not listed."""
+"""The models to which good requests are sent; `chain` calls the models that are not listed."""
 
 CACHED_QUESTIONS = 50
-"""The number of different requests that `cached` gets."""
+"""The number of different requests to `cached`."""
 
 NOBODY = "nobody"
-"""A model that does not exist."""
+"""The name of a model that does not exist."""
 
 Arrays = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input as it is sent: its declared type and shape, and its bytes."""
+    """An input in the form in which it is sent: the declared type and shape, and the bytes."""
 
     name: str
     datatype: str
@@ -47,8 +47,8 @@ class Refusal:
 
     Attributes:
         status: the gRPC status.
-        words: the words that must all be in the message.
-        sample: the only sample that the message may name, by its position in the request.
+        words: the words that the message must contain.
+        sample: the position in the request of the only sample that the message may name.
     """
 
     status: str
@@ -57,22 +57,22 @@ class Refusal:
 
     def fits(self, status: str, message: str) -> bool:
         """Return whether an error is the expected one."""
-        # Any other number would be a position in the batch, which depends on the other requests.
+        # Another number would be a position in the batch, which depends on the other requests.
         named = set(map(int, re.findall(r"sample #?(\d+)", message)))
         return status == self.status and all(word in message for word in self.words) and named <= {self.sample}
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request.
+    """A request, with its expected answer.
 
     Attributes:
         kind: ``good``, or the kind of fault.
-        model: the model that it goes to.
-        identity: the number that all its data contain.
-        tensors: its inputs.
-        expected: the complete right answer, by output, or the error.
-        outputs: the outputs that it asks for; empty for all.
+        model: the model to which it is sent.
+        identity: the number that all data of the request contain.
+        tensors: the inputs.
+        expected: the complete right answer, by output, or the expected error.
+        outputs: the outputs that it requests; empty: all.
         parameters: the request's parameters.
     """
 
@@ -102,7 +102,7 @@ def _bytes(name: str, elements: list[bytes]) -> Tensor:
 
 
 def _padded(name: str, files: list[bytes]) -> Tensor:
-    """Return files as rows of one length, as users of the DALI backend send them."""
+    """Return files as rows of equal length, padded with zeros, as users of the DALI backend send them."""
     longest = max(map(len, files))
     return Tensor(name, "UINT8", (len(files), longest), b"".join(file.ljust(longest, b"\0") for file in files))
 
@@ -139,17 +139,17 @@ def _saved(pixels: np.ndarray, kind: str, **options: object) -> bytes:
 
 
 _FORMATS = ("JPEG", "JPEG", "PNG", "PNG", "PNG", "PPM", "PPM", "BMP", "TIFF", "JPEG2000")
-"""The formats of images, repeated to make them more likely; those that take long to encode are rare."""
+"""The formats of images, repeated to make some more likely; formats that take long to encode are rare."""
 
 
 class RequestMaker:
-    """Makes requests, each with a separate identity.
+    """Makes requests, each with a unique identity.
 
     Args:
-        seed: the seed of the random numbers; other seeds make other identities too.
-        number, makers: the number of this maker among those that share a seed, each with separate identities, and how
-            many there are.
-        models: the models that good requests go to, in turn; bad ones go to them, or to a model that does not exist.
+        seed: the seed of the random numbers; with other seeds, identities differ, too.
+        number, makers: the number of this maker, and how many makers share the seed; each of them makes different
+            identities.
+        models: the models to which good requests are sent, in turn; bad requests are sent to these, or to a model that does not exist.
         single: whether all good requests have one sample.
     """
 
@@ -170,12 +170,12 @@ class RequestMaker:
         return sorted(self._bad)
 
     def good(self) -> Request:
-        """Return a request without a fault."""
+        """Return a good request."""
         identity = self._identity()
         return self._asking_for_part(self._good[identity // self._step % len(self._good)](identity))
 
     def bad(self) -> Request:
-        """Return a request with a fault."""
+        """Return a bad request."""
         identity, kind = self._identity(), self.kinds[self._below(len(self._bad))]
         model, tensors, refusal, *outputs = self._bad[kind](identity)
         return Request(kind, model, identity, tuple(tensors), refusal, *outputs)
@@ -191,7 +191,7 @@ class RequestMaker:
         return self._next
 
     def _take(self, count: int) -> np.ndarray:
-        """Return random bytes. Many are drawn at a time, which is several times faster."""
+        """Return random bytes. Many are drawn at once, which is several times faster than drawing few."""
         if count > len(self._random):
             self._random = self._rng.integers(0, 256, max(count, 1 << 18), np.uint8)
         taken, self._random = self._random[:count], self._random[count:]
@@ -202,7 +202,7 @@ class RequestMaker:
         return (first | second << 8 | third << 16) % limit
 
     def _count(self, limit: int) -> int:
-        """Return the number of samples of a good request, at random."""
+        """Return a random number of samples for a good request."""
         return 1 if self._single else 1 + self._below(limit)
 
     def _pixels(
@@ -215,8 +215,8 @@ class RequestMaker:
         return pixels
 
     def _exact_jpeg(self, identity: int) -> tuple[np.ndarray, bytes]:
-        """Return a grey image and its JPEG file, which decodes exactly: blocks of one value each, the first four of which are the
-        bytes of the identity.
+        """Return a grey image and its JPEG file, which decodes exactly: each block has a single value, and the values of the first
+        four blocks are the bytes of the identity.
         """
         across, down = 2 + self._below(2), 2 + self._below(2)
         blocks = self._take(across * down).copy()
@@ -233,7 +233,7 @@ class RequestMaker:
         return pixels, _png(pixels) if kind == "PNG" else _saved(pixels, kind)
 
     def _asking_for_part(self, request: Request) -> Request:
-        """Return an unchanged request, or one for a single output."""
+        """Return the request unchanged, or changed to request a single output, at random."""
         assert isinstance(request.expected, dict)
         # Triton's cache does not distinguish requests for different outputs.
         if self._below(4) or request.model == CACHED:
@@ -300,7 +300,7 @@ class RequestMaker:
         return Request("good", "twins", identity, (_floats("x", x), _ints("y", numbers)), expected)
 
     def _cached(self, identity: int) -> Request:
-        # There are only a few different requests; the identity is only the request's id, which the cache does not compare.
+        # There are only a few different requests. The identity is only in the request's id, which the cache does not compare.
         question = self._below(CACHED_QUESTIONS)
         x = np.full((1, 1 + question % 7), question, np.float32)
         expected = {"doubled": x * 2, "next": _column([question + 1])}
@@ -332,7 +332,7 @@ class RequestMaker:
         of_twins = self._twins(identity)
         assert isinstance(of_twins.expected, dict)
         x, y = of_twins.tensors
-        # Without batches, one number for each sample makes a row, not a column.
+        # Without batching, one number for each sample makes a row, not a column.
         expected = of_twins.expected | {"next": of_twins.expected["next"][:, 0]}
         return replace(of_twins, model="unbatched", tensors=(x, replace(y, shape=y.shape[:1])), expected=expected)
 
@@ -357,7 +357,7 @@ class RequestMaker:
 
     def _bad_jpeg_2000_without_tiles(self, identity: int) -> tuple[str, list[Tensor], Refusal]:
         file = bytearray(_saved(self._pixels(identity), "JPEG2000"))
-        # Lsiz, Rsiz, Xsiz, Ysiz, XOsiz, YOsiz, XTsiz: a library divides by the last one.
+        # The fields Lsiz, Rsiz, Xsiz, Ysiz, XOsiz, YOsiz, XTsiz: a library divides by XTsiz, which is set to 0.
         struct.pack_into(">I", file, file.index(b"\xff\x51") + 22, 0)
         return self._of_file(bytes(file))
 
