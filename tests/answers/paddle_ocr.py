@@ -1,6 +1,6 @@
-"""PaddleOCR's steps around its two networks, in OpenCV and numpy: what a client does that calls both itself.
+"""PaddleOCR's preprocessing and postprocessing in OpenCV and numpy, for a client that calls the detector and the recognizer itself.
 
-It imports nothing of Penstock, so that models in Triton's Python backend can use it as well.
+This module imports nothing of Penstock, so that models in Triton's Python backend can use it as well.
 """
 
 from __future__ import annotations
@@ -12,18 +12,24 @@ import cv2
 import numpy as np
 
 Detect = Callable[[np.ndarray], np.ndarray]
-"""Returns the map of probabilities, float32 of shape (height, width), of an image, float32 of shape (1, 3, height, width)."""
+"""The detector: takes an image, float32 of shape (1, 3, height, width); returns the probability that each pixel is
+text, float32 of shape (height, width).
+"""
 Recognize = Callable[[np.ndarray], np.ndarray]
-"""Returns the best characters' numbers, of shape (lines, steps), of lines, float32 of shape (lines, 3, 48, width)."""
+"""The recognizer: takes images of lines, float32 of shape (lines, 3, 48, width); returns the number of the most likely
+character at each step, of shape (lines, steps).
+"""
 
 
 class PageReader:
-    """Reads pages.
+    """Reads the text of pages.
 
     Args:
-        detect, recognize: call the networks.
-        characters: by their numbers.
-        together: whether the lines of a page are padded to the widest for a single call of the recognizer; otherwise each is a call.
+        detect: calls the network that detects text.
+        recognize: calls the network that recognizes characters.
+        characters: the characters, at the indices by which the recognizer returns them.
+        together: whether the lines of a page are padded to the widest one and recognized in a single call; otherwise, each line is
+            recognized in a separate call.
     """
 
     def __init__(
@@ -32,7 +38,7 @@ class PageReader:
         self._detect, self._recognize, self._characters, self._together = detect, recognize, characters, together
 
     def read(self, content: bytes) -> list[str]:
-        """Return the lines of a page, in reading order."""
+        """Return the text of each line of an encoded page, in reading order."""
         page = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
         if page is None:
             raise ValueError("the page is in no format that OpenCV decodes")

@@ -1,5 +1,6 @@
-"""Compares the texts that the served pipeline reads on pages, rendered and photographed, with those that the same networks
-read after PaddleOCR's steps in OpenCV.
+"""Compares the texts that the served pipeline and PaddleOCR's steps in OpenCV read on rendered and photographed pages.
+
+Both use the same networks.
 """
 
 from __future__ import annotations
@@ -70,12 +71,12 @@ _MARGIN, _LINE, _WIDTH, _FONT = 80, 90, 1100, 44
 
 @dataclass(frozen=True)
 class Page:
-    """A page.
+    """A page with known text.
 
     Attributes:
         name: the page's name.
-        content: its file.
-        lines: the lines of text on it.
+        content: the page as an encoded image.
+        lines: the lines of text on the page.
     """
 
     name: str
@@ -84,7 +85,7 @@ class Page:
 
 
 def lines_of_text(count: int, seed: int = 0) -> list[str]:
-    """Return lines of words, numbers and punctuation."""
+    """Return ``count`` lines of random words, numbers and punctuation."""
     rng = np.random.default_rng(seed)
     lines = []
     for number in range(count):
@@ -97,7 +98,7 @@ def lines_of_text(count: int, seed: int = 0) -> list[str]:
 
 
 def pages(count: int, photographed: bool, lines_per_page: int = LINES_PER_PAGE) -> list[Page]:
-    """Return different pages: as rendered, or tilted, blurred, unevenly lit and noisy as photographs are."""
+    """Return ``count`` different pages: as rendered or, if ``photographed``, tilted, blurred, unevenly lit and noisy."""
     texts = lines_of_text(count * lines_per_page)
     made = []
     for number in range(count):
@@ -135,11 +136,11 @@ def edit_distance(a: Sequence[object], b: Sequence[object]) -> int:
     return row[-1]
 
 
-# -- ours --------------------------------------------------------------------------------------------------------------
+# -- Penstock --------------------------------------------------------------------------------------------------------------
 
 
 def load_pipeline(folder: Path) -> ModuleType:
-    """Return the module of the model `ocr`, in its folder."""
+    """Return the module `pipeline.py` of the model `ocr`, whose folder is ``folder``."""
     spec = importlib.util.spec_from_file_location("ocr_pipeline", folder / "1" / "pipeline.py")
     assert spec is not None
     assert spec.loader is not None
@@ -149,7 +150,7 @@ def load_pipeline(folder: Path) -> ModuleType:
 
 
 class Ours:
-    """Penstock's pipeline, run on one page at a time; its arguments are those of :class:`Reference`."""
+    """Reads one page at a time with Penstock's pipeline; takes the same arguments as :class:`Reference`."""
 
     def __init__(self, folder: Path, num_threads: int = 1) -> None:
         settings = {"batch_size": 1, "num_threads": num_threads, "device_id": None, "prefetch_queue_depth": 1}
@@ -157,7 +158,7 @@ class Ours:
         self._pipeline.build()
 
     def read(self, content: bytes) -> list[str]:
-        """Return the lines of a page."""
+        """Return the text of each line of a page."""
         text, _scores, _, _ = self._pipeline.run(encoded_image=[np.frombuffer(content, np.uint8)])
         return [bytes(np.array(own)).decode() for own in text]
 
@@ -169,11 +170,11 @@ class Ours:
 
 
 class Reference:
-    """PaddleOCR's steps by its published description, around the same networks in ONNX Runtime.
+    """Reads pages by PaddleOCR's published description of its steps, with the same networks in ONNX Runtime.
 
     Args:
-        folder: the folder of the model `ocr`, for its networks.
-        num_threads: the networks' number of threads.
+        folder: the folder of the model `ocr`, which contains the networks.
+        num_threads: the number of threads of each network.
     """
 
     def __init__(self, folder: Path, num_threads: int = 1) -> None:
@@ -206,20 +207,20 @@ def characters(folder: Path) -> list[str]:
     return (folder / "1" / "characters.txt").read_text(encoding="utf-8").split("\n")
 
 
-# -- both --------------------------------------------------------------------------------------------------------------
+# -- the comparison --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The texts that both pipelines read.
+    """The texts that Penstock's pipeline and the reference read, compared.
 
     Attributes:
-        lines: how many there are.
-        changed: the pages that our pipeline reads differently from the reference.
-        errors, reference_errors: the number of wrong characters, of ours and of the reference.
-        characters: the characters of all lines.
-        ours_ms, reference_ms: medians of a page's processor time.
-        networks: the share of the reference's time that its networks take.
+        lines: the number of lines on all pages.
+        changed: the number of lines that our pipeline reads differently from the reference.
+        errors, reference_errors: the number of characters that our pipeline and the reference got wrong.
+        characters: the number of characters on all pages.
+        ours_ms, reference_ms: the median processor time for a page, in milliseconds.
+        networks: the fraction of the reference's processor time that is spent in the networks.
     """
 
     lines: int
@@ -233,7 +234,7 @@ class Comparison:
 
 
 def compare(given: Sequence[Page], folder: Path) -> Comparison:
-    """Read pages with our pipeline and with the reference, in turn."""
+    """Read each page with our pipeline and with the reference, and compare the texts."""
     ours, reference = Ours(folder), Reference(folder)
     times: tuple[list[float], list[float]] = [], []
     changed = errors = reference_errors = 0
@@ -267,7 +268,7 @@ def compare(given: Sequence[Page], folder: Path) -> Comparison:
 
 
 def table(comparisons: Mapping[str, Comparison]) -> str:
-    """Return the comparisons as a table in Markdown."""
+    """Return a table in Markdown, with a row for each named comparison."""
     lines = [
         "| lines | changed answers | wrong characters, ours | the reference's | ms a page, ours | the reference's | in its networks |"
     ]

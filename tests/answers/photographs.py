@@ -1,8 +1,8 @@
-"""Counts how many of a classifier's answers to photographs change with the library that resizes them.
+"""Counts how many of a classifier's answers to photographs depend on the library that resizes the photographs.
 
-The network is MobileNetV2, as `penstock examples add imagenet` writes it. Its preprocessing is torchvision's: the
-shorter side becomes 256 pixels, with antialiasing, and the middle is cut out. Pictures are photographs, and the
-quarters of each.
+The network is MobileNetV2, as `penstock examples add imagenet` writes it. The preprocessing is torchvision's: the shorter side is
+resized to 256 pixels, with antialiasing, and the middle is cropped. The inputs are photographs, and the four quarters of each
+photograph.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ Resize = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answers of the network after a library's resizing.
+    """The network's answers to images that one library resized.
 
     Attributes:
-        best: each picture's class, int64 of shape (pictures,).
-        right: how many of the labelled photographs got their label.
-        pixels: the fraction of pixel values that differ from the reference's.
-        top5: each picture's five best classes, in order.
+        best: the most likely class of each image, int64 of shape (images,).
+        right: how many of the labelled photographs were classified correctly.
+        pixels: the fraction of pixel values that differ from those of the reference library.
+        top5: the five most likely classes of each image, the most likely first.
     """
 
     best: np.ndarray
@@ -60,7 +60,7 @@ class Outcome:
 
 
 def pictures(folders: Sequence[Path], quarters: bool = True) -> dict[str, np.ndarray]:
-    """Return the photographs of folders as RGB arrays by name, and their quarters."""
+    """Return the photographs in folders and, with ``quarters``, the four quarters of each, as RGB arrays by name."""
     found: dict[str, np.ndarray] = {}
     for folder in folders:
         for path in sorted(folder.rglob("*.jpg")):
@@ -76,7 +76,7 @@ def pictures(folders: Sequence[Path], quarters: bool = True) -> dict[str, np.nda
 
 
 def _size(picture: np.ndarray) -> tuple[int, int]:
-    """Return a height and width whose smaller value is 256, as torchvision rounds them."""
+    """Return the height and width after resizing the smaller side to 256, rounded as by torchvision."""
     height, width = picture.shape[:2]
     short = min(height, width)
     return (int(SHORTER * height / short), int(SHORTER * width / short))
@@ -84,7 +84,7 @@ def _size(picture: np.ndarray) -> tuple[int, int]:
 
 def _torch(antialias: bool) -> Resize:
     def resize(picture: np.ndarray) -> np.ndarray:
-        # The function that torchvision calls for tensors.
+        # torchvision calls this function for tensors.
         values = torch.from_numpy(picture.copy()).permute(2, 0, 1)[None]
         done = torch.nn.functional.interpolate(
             values, _size(picture), mode="bilinear", align_corners=False, antialias=antialias
@@ -113,7 +113,7 @@ LIBRARIES: Mapping[str, Resize] = {
 
 
 def ours(given: Sequence[np.ndarray], reference: str | None) -> list[np.ndarray]:
-    """Return the pictures resized by Penstock's pipeline."""
+    """Return the images, resized by Penstock's pipeline."""
 
     @pipeline_def(batch_size=16, num_threads=1, device_id=None, prefetch_queue_depth=1)
     def pipe() -> object:
@@ -128,7 +128,7 @@ def ours(given: Sequence[np.ndarray], reference: str | None) -> list[np.ndarray]
 
 
 def dali(given: Sequence[np.ndarray], folder: Path, antialias: bool) -> list[np.ndarray] | None:
-    """Return the pictures resized by DALI on the CPU, in a separate environment; None if there is none."""
+    """Return the images, resized by DALI on the CPU in a separate environment; None if there is no such environment."""
     if not DALI_PYTHON.exists():
         return None
     np.savez(folder / "pictures.npz", *given)
@@ -139,13 +139,13 @@ def dali(given: Sequence[np.ndarray], folder: Path, antialias: bool) -> list[np.
 
 
 def crop(resized: np.ndarray) -> np.ndarray:
-    """Return the middle, at the position that torchvision rounds."""
+    """Return the middle of an image, at the position to which torchvision rounds."""
     top, left = (round((extent - SIDE) / 2) for extent in resized.shape[:2])
     return resized[top : top + SIDE, left : left + SIDE]
 
 
 class Classifier:
-    """The network.
+    """MobileNetV2 in ONNX Runtime.
 
     Args:
         folder: the folder of the model `mobilenet_v2_classifier`.
@@ -160,7 +160,7 @@ class Classifier:
         self.labels = (folder / "probabilities.txt").read_text().splitlines()
 
     def top5(self, crops: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the five best classes of each crop, uint8 of (224, 224, 3), the best first."""
+        """Return the five most likely classes of each crop, uint8 of shape (224, 224, 3), the most likely first."""
         found = []
         for pixels in crops:
             values = ((pixels.astype(np.float32) / 255 - MEAN) / STD).transpose(2, 0, 1)[None]
@@ -170,7 +170,7 @@ class Classifier:
 
 
 def compare(classifier: Classifier, given: Mapping[str, np.ndarray], folder: Path) -> dict[str, Outcome]:
-    """Return the network's answers after each library's resizing, by the library; the reference is first."""
+    """Return the network's answers after resizing by each library, by the library's name; the reference is first."""
     arrays = list(given.values())
     resized: dict[str, list[np.ndarray] | None] = {
         name: [resize(array) for array in arrays] for name, resize in LIBRARIES.items()
@@ -200,7 +200,7 @@ def compare(classifier: Classifier, given: Mapping[str, np.ndarray], folder: Pat
 
 
 def table(outcomes: Mapping[str, Outcome]) -> str:
-    """Return the outcomes as a table in Markdown."""
+    """Return a table in Markdown, with a row for each library."""
     first = next(iter(outcomes.values()))
     lines = [
         "| resized by | pixels that differ | changed answers | changed among the five best | labelled photographs right |"

@@ -1,5 +1,6 @@
-"""Compares the texts that the served pipeline transcribes with those of the same networks after Silero's function and
-Whisper's log-mel spectrogram in PyTorch.
+"""Compares the texts that the served pipeline transcribes with a reference that uses the same networks.
+
+The reference uses Silero's function, and computes Whisper's log-mel spectrogram in PyTorch.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from penstock.examples import load_example
 
 FOLDER = Path(__file__).resolve().parents[2] / "client_examples" / "recordings"
 RATE = 16000
-_MAX_SAMPLES = 30 * RATE  # that Whisper hears at a time
+_MAX_SAMPLES = 30 * RATE  # the longest input of Whisper
 _PAUSE = int(0.4 * RATE)
-_END = 50256  # Whisper's token
+_END = 50256  # Whisper's token for the end of a text
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording.
+    """A recording of known words.
 
     Attributes:
         name: the recording's name.
-        content: its file.
+        content: the recording as an audio file.
         words: the spoken words, in lower case.
     """
 
@@ -47,8 +48,10 @@ class Recording:
 
 
 def recordings(conditions: bool = True) -> list[Recording]:
-    """Return the sentences, and with ``conditions`` each with noise, quiet and on one of two channels, and many of them
-    in one recording.
+    """Return recordings of single sentences.
+
+    With ``conditions``, also return each sentence with noise, at a low volume, and on one of two channels, and recordings of
+    several sentences in a row.
     """
     lines = (FOLDER / "transcripts.txt").read_text().splitlines()
     words = {name: tuple(text.lower().split()) for name, text in (line.split(" ", 1) for line in lines)}
@@ -80,15 +83,15 @@ def _file(signal: np.ndarray) -> bytes:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, in small letters and without punctuation."""
+    """Return the words of a text, in lower case and without punctuation."""
     return re.findall(r"[a-z0-9']+", text.lower())
 
 
-# -- ours --------------------------------------------------------------------------------------------------------------
+# -- Penstock --------------------------------------------------------------------------------------------------------------
 
 
 class Ours:
-    """The pipeline, one recording at a time; see :class:`Reference`.
+    """Transcribes one recording at a time with Penstock's pipeline.
 
     Args:
         folder: the folder of the model `speech`.
@@ -117,11 +120,11 @@ class Ours:
 
 
 class Reference:
-    """A client that calls both networks: with Silero's function, and Whisper's features in PyTorch.
+    """Transcribes as a client that calls both networks, with Silero's function and Whisper's features computed in PyTorch.
 
     Args:
-        folder: the folder of the model `speech`, for Whisper.
-        temporary: the folder for Silero's package.
+        folder: the folder of the model `speech`, which contains Whisper's network.
+        temporary: the folder into which Silero's network is written.
     """
 
     def __init__(self, folder: Path, temporary: Path) -> None:
@@ -153,16 +156,16 @@ class Reference:
         began = time.process_time()
         (tokens,) = self._whisper.run(["tokens"], {"features": features[None].numpy()})
         self.seconds_in_networks += time.process_time() - began
-        # Letters stand for themselves in the vocabulary, and this is a space.
+        # In the vocabulary, ASCII letters represent themselves, and "Ġ" represents a space.
         return "".join(self._vocabulary[token] for token in tokens[0] if token < _END).replace("Ġ", " ").strip()
 
 
 def silero(temporary: Path) -> ModuleType:
-    """Return Silero's module, whose network is put into a folder."""
+    """Write Silero's network into a folder, and return Silero's module."""
     (package,) = [own for own in load_example("speech").packages if own.name == "silero-vad"]
     module = ModuleType("silero_utils")
     with package.download(temporary) as wheel:
-        # silero-vad imports torchaudio to read files, which this script does not do.
+        # silero-vad imports torchaudio to read files. This script reads none with it.
         with mock.patch.dict(sys.modules, {"torchaudio": ModuleType("torchaudio")}):
             exec(compile(wheel.read("silero_vad/utils_vad.py"), "utils_vad.py", "exec"), module.__dict__)
         (temporary / "silero_vad.onnx").write_bytes(wheel.read("silero_vad/data/silero_vad.onnx"))
@@ -170,7 +173,7 @@ def silero(temporary: Path) -> ModuleType:
 
 
 def log_mel(signal: torch.Tensor) -> torch.Tensor:
-    """Return Whisper's features of up to 30 seconds, in its steps and PyTorch's Fourier transform in single precision."""
+    """Return Whisper's features of up to 30 seconds, by the same steps as Whisper, with PyTorch's Fourier transform in single precision."""
     filled = torch.nn.functional.pad(signal[:_MAX_SAMPLES], (0, max(_MAX_SAMPLES - len(signal), 0)))
     spectrum = torch.stft(filled, 400, 160, window=torch.hann_window(400), return_complex=True)
     bands = torch.from_numpy(_mel_filters()) @ (spectrum[..., :-1].abs() ** 2)
@@ -179,7 +182,7 @@ def log_mel(signal: torch.Tensor) -> torch.Tensor:
 
 
 def _mel_filters() -> np.ndarray:
-    """Return Slaney's mel filters, float32 of shape (80, 201)."""
+    """Return mel filters by Slaney's formula, float32 of shape (80, 201)."""
     step, knee = 200 / 3, np.log(6.4) / 27
 
     def mels(hertz: float) -> float:
@@ -194,20 +197,20 @@ def _mel_filters() -> np.ndarray:
     return filters
 
 
-# -- both --------------------------------------------------------------------------------------------------------------
+# -- the comparison --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The texts that both transcribe.
+    """The texts that Penstock's pipeline and the reference transcribe, compared.
 
     Attributes:
-        recordings: how many there are.
-        changed: the recordings that our pipeline transcribes differently from the reference.
-        errors, reference_errors: the number of wrong words, of ours and of the reference.
+        recordings: the number of recordings.
+        changed: the number of recordings that our pipeline transcribes differently from the reference.
+        errors, reference_errors: the number of words that our pipeline and the reference got wrong.
         words: the number of words in all recordings.
-        ours_ms, reference_ms: medians of a recording's processor time.
-        networks: the share of the reference's time that Whisper's network takes.
+        ours_ms, reference_ms: the median processor time for a recording, in milliseconds.
+        networks: the fraction of the reference's processor time that is spent in Whisper's network.
     """
 
     recordings: int
@@ -221,7 +224,7 @@ class Comparison:
 
 
 def compare(given: Sequence[Recording], folder: Path, temporary: Path) -> Comparison:
-    """Transcribe recordings with our pipeline and with the reference, in turn."""
+    """Transcribe each recording with our pipeline and with the reference, and compare the texts."""
     ours, reference = Ours(folder), Reference(folder, temporary)
     both: tuple[Any, Any] = ours, reference
     times: tuple[list[float], list[float]] = [], []
@@ -253,7 +256,7 @@ def compare(given: Sequence[Recording], folder: Path, temporary: Path) -> Compar
 
 
 def table(comparisons: Mapping[str, Comparison]) -> str:
-    """Return the comparisons as a table in Markdown."""
+    """Return a table in Markdown, with a row for each named comparison."""
     lines = [
         "| recordings | changed answers | wrong words, ours | the reference's | ms a recording, ours | the reference's | in Whisper |"
     ]

@@ -1,4 +1,4 @@
-"""Compares answers: of whole pipelines and the networks' original preprocessing, and of resizing by several libraries.
+"""Compares networks' answers after Penstock's pipelines, the original preprocessing, and resizing by several libraries.
 
 make answers
 make answers ARGS="--photographs ~/photographs --pages 40"
@@ -23,7 +23,7 @@ SHARED = ROOT.parent / "shared" / "data"
 
 
 def main() -> int:
-    """Print the tables; return 1 if Penstock's pipelines change an answer."""
+    """Print the tables; return 1 if the answers after any of Penstock's pipelines differ from the original ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--photographs", type=Path, action="append", default=[], help="a folder of further JPEGs")
     parser.add_argument("--pages", type=int, default=10, help="of four lines each, rendered and photographed")

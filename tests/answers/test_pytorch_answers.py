@@ -1,4 +1,4 @@
-"""Networks' answers are the same with Penstock's preprocessing as with the original one: a sample of `make answers`."""
+"""Networks answer the same after Penstock's preprocessing as after the original preprocessing: a sample of `make answers`."""
 
 from __future__ import annotations
 

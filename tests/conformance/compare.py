@@ -1,4 +1,4 @@
-"""Runs these tests in an environment with DALI, and counts equal and different cases by area.
+"""Runs the tests of this folder in an environment with DALI, and counts equal and different cases by area.
 
 ``make conformance`` makes that environment. Arguments are passed to pytest, e.g. ``-k resizing`` to select cases. Exits with 1 if a
 case differs that ``known_differences.py`` does not list, or if a listed case is equal.
@@ -20,7 +20,7 @@ _console = Console(highlight=False)
 
 
 class Tally:
-    """Counts, area by area, the outcomes of the cases, as pytest reports them."""
+    """Counts the outcomes of the cases that pytest reports, by area."""
 
     def __init__(self) -> None:
         self.counts: dict[str, dict[str, int]] = defaultdict(lambda: {"equal": 0, "listed": 0, "different": 0})
@@ -43,7 +43,7 @@ class Tally:
 
 
 def area(nodeid: str) -> str:
-    """Return the family of a case of the golden families; else the subject of its file."""
+    """Return the area of a test case: for a golden case, the operator family; otherwise, the subject of the test file."""
     family = re.search(r"test_families\.py::\w+\[(\w+): ", nodeid)
     if family:
         return family[1]
@@ -56,7 +56,7 @@ def _last_line(report: Any) -> str:
 
 
 def show(tally: Tally) -> None:
-    """Print the table, then the differences, then the reasons of listed differences."""
+    """Print the table, then the unknown differences, then the reasons for the listed differences."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("area")
     for column in ("cases", "equal", "different", "of these listed"):

@@ -1,4 +1,4 @@
-"""Collects these tests only if DALI is installed, as they compare it with Penstock (`make conformance`)."""
+"""Collects the tests of this folder only if DALI is installed, as they compare it with Penstock (`make conformance`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "gol
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Expect the listed differences; a listed case that no longer differs fails, so that the list stays true."""
+    """Mark the listed cases as expected failures; a listed case that passes is reported as failed, so that the list stays true."""
     from known_differences import KNOWN
 
     for item in items:

@@ -1,6 +1,6 @@
-"""Known differences from DALI, deliberate or undocumented: patterns of test names, each with a reason."""
+"""Known differences from DALI, deliberate or due to undocumented behaviour: patterns of test names, each with a reason."""
 
 from __future__ import annotations
 
-# Patterns as in a shell, of names like "test_families.py::test_equals_dali[resizing: resize(...)]"; "[" matches itself.
+# Shell patterns of names such as "test_families.py::test_equals_dali[resizing: resize(...)]", in which "[" is an ordinary character.
 KNOWN: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """Calls operators with random arguments in real DALI and in Penstock: ``make random-calls ARGS="--calls 5000 --only water"``.
 
-A call begins as one of the operator's examples, whose samples, types and arguments are then changed. It is known by the seed and its
-number: ``--call 4711`` shows that one and runs it alone. Calls run in separate processes, as DALI ends the process at some.
+A call begins as one of the operator's examples; the samples, types and arguments are then changed at random. The seed and a number
+identify a call: ``--call 4711`` runs only call 4711, and shows it. Calls run in separate processes, as DALI ends the process at some.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from penstock.schema.examples import examples, settable_arguments, why_unswept
 T = TypeVar("T")
 _BATCH_SIZE = 3
 _CALLS_OF_PROCESS = 50
-# Numbers at which operators change their behaviour.
+# Numbers at which operators often behave differently: zero, negative, fractional, large.
 _NUMBERS = (0, 1, 2, 3, -1, 7, 16, 0.5, 0.3, 1.5, -0.7, 33.3)
 _DTYPES = ("uint8", "int8", "int16", "uint16", "int32", "float16", "float32", "float64", "int64", "bool")
 _ENUMERATIONS = {
@@ -47,7 +47,7 @@ _ENUMERATIONS = {
     ),
     "DALIImageType": ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA"),
 }
-# Choices of arguments that DALI lacks, though it has the arguments.
+# Values that an argument accepts in Penstock but not in DALI.
 OURS_ALONE = frozenset({"floor", "torchvision"})
 _OF_TENSORS = {"bool": np.bool_, "int32": np.int32, "float": np.float32}
 
@@ -61,14 +61,14 @@ class Member:
 
 @dataclass(frozen=True)
 class Computed:
-    """An argument's values, one for each sample."""
+    """An argument with a separate value for each sample, which the pipeline computes."""
 
     values: Sequence[np.ndarray]
 
 
 @dataclass(frozen=True)
 class RandomCall:
-    """A call of ``fn``'s operator at a path, on samples with their layouts."""
+    """A call of the operator ``fn.<path>`` with constant samples, each input with a layout."""
 
     path: str
     inputs: Sequence[tuple[Sequence[np.ndarray], str]]
@@ -79,7 +79,7 @@ class RandomCall:
         return f"fn.{self.path}({', '.join([*given, *(f'{name}={value}' for name, value in self.arguments.items())])})"
 
     def define(self, module: Any) -> Any:
-        """Return the call in ``nvidia.dali`` or ``penstock``."""
+        """Return the call's outputs in a pipeline of ``module``, which is ``nvidia.dali`` or ``penstock``."""
         sources = [module.fn.external_source(_giving(samples), layout=layout) for samples, layout in self.inputs]
         given = {name: in_module(module, value) for name, value in self.arguments.items()}
         outputs = attrgetter(self.path)(module.fn)(*sources, **given)
@@ -99,7 +99,7 @@ def in_module(module: Any, value: object) -> Any:
 
 
 def compared_operators(only: str) -> list[Schema]:
-    """Return the operators with examples that both run on the CPU, and whose path contains ``only``."""
+    """Return the operators whose path contains ``only``, that have examples, and that both libraries run on the CPU."""
     shared = set(RegisteredCPUOps())
     return [
         schema
@@ -109,7 +109,7 @@ def compared_operators(only: str) -> list[Schema]:
 
 
 def random_call(operators: Sequence[Schema], seed: int, number: int) -> RandomCall:
-    """Return the call with this number."""
+    """Return the random call that the seed and a number identify."""
     draw = random.Random(f"{seed} {number}")
     schema = draw.choice(operators)
     call = draw.choice(list(examples(schema)))
@@ -127,7 +127,7 @@ def random_call(operators: Sequence[Schema], seed: int, number: int) -> RandomCa
 
 
 def _cut(draw: random.Random, sample: np.ndarray, layout: str) -> np.ndarray:
-    """Return a sample or, sometimes, a part of it, cut along all dimensions but channels."""
+    """Return a sample or, half of the time, a random part of it, which begins at index 0 and contains all channels."""
     if not sample.ndim or draw.random() < 0.5:
         return sample
     kept = [
@@ -170,9 +170,10 @@ def _random_element(draw: random.Random, argument: Argument, kind: str) -> objec
 
 
 def run_alone(calls: Sequence[T], compare: Callable[[T], str], run_in_penstock: Callable[[T], object]) -> Iterator[str]:
-    """Yield the result of ``compare`` for each of the calls, in separate processes.
+    """Yield the result of ``compare`` for each call; run the calls in separate processes.
 
-    If DALI ends the process, the result is empty, and Penstock must not end its process for the same call.
+    If DALI ends the process during a call, the call's result is empty. Assert that the same call does not end a process in
+    Penstock.
     """
     told = 0
     while told < len(calls):
@@ -202,7 +203,7 @@ def _survives(action: Callable[[], object]) -> bool:
 
 
 def _answer(writing: int, calls: Sequence[T], compare: Callable[[T], str]) -> NoReturn:
-    """Write a line for each call, and end the process."""
+    """Write the result of each call as a line, and end the process."""
     status = 1
     try:
         with os.fdopen(writing, "w", buffering=1) as answers:

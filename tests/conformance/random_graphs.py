@@ -1,8 +1,8 @@
 """Runs random graphs of 3 to 12 operators in real DALI and in Penstock: ``make random-graphs ARGS="--graphs 5000"``.
 
-Every node is an output and is compared. A node whose inputs already differ is compared again alone, on DALI's inputs, so that only its
-own differences count. Penstock also runs each graph with its last nodes as the only outputs, where it fuses operators: that must change
-no bit. A graph is known by the seed and its number: ``--graph 4711`` shows that one and runs it alone.
+Every node's outputs are outputs of the graph, and are compared. A node whose inputs already differ is compared again alone, with DALI's
+inputs, so that only differences of the node itself count. Penstock also runs each graph with only the last nodes as outputs, so that
+operators are fused, which must not change a bit. The seed and a number identify a graph: ``--graph 4711`` shows and runs only graph 4711.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ from penstock.schema import Schema
 from penstock.schema.examples import Call, examples, settable_arguments
 
 _BATCH_SIZE = 3
-# Do not prefetch, as only one batch is used.
+# Nothing is prefetched, as each pipeline runs only one batch.
 _OPTIONS = {"num_threads": 1, "prefetch_queue_depth": 1}
 _GRAPHS_OF_PROCESS = 100
 _MAX_ELEMENTS = 200_000
-# A time limit beyond what a graph takes on a busy machine.
+# More seconds than a graph takes, even on a busy machine.
 _SECONDS_FOR_GRAPH = 300
 _ATTEMPTS = 6
 _TOLERANCE, _STEP = 1e-5, 1
@@ -69,7 +69,7 @@ _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
 _UNARY = ("math.abs", "math.sqrt", "math.floor", "math.fabs", "math.cbrt", "math.atan")
 _CONSTANTS = (0, 1, 2, -3, 7, 0.5, -1.5, 255, 100)
 _Batch = tuple[list[np.ndarray], str, int]
-# Known differences: patterns and reasons; the first pattern that matches counts.
+# Known differences: patterns of the message, with reasons. The first matching pattern applies.
 _REASONS = (
     (
         "Unexpected layout of output",
@@ -110,23 +110,23 @@ _REASONS = (
 
 @dataclass(frozen=True)
 class Source:
-    """Samples that the program feeds, and their layout."""
+    """Samples that an external source passes into the graph, and their layout."""
 
     samples: Sequence[np.ndarray]
     layout: str
 
     def define(self, module: Any) -> Any:
-        """Return the samples as a node."""
+        """Return the samples as an input of a pipeline of ``module``."""
         return module.fn.external_source(lambda: list(self.samples), layout=self.layout or None)
 
 
 @dataclass(frozen=True)
 class Node:
-    """A call of ``fn``'s operator at a path, or of an operator of Python's.
+    """A call of the operator ``fn.<path>``, or of a Python operator.
 
     Attributes:
-        inputs: sources, or numbers of outputs of earlier nodes.
-        arguments: the arguments, by name; those of Python's operators are positional and named "0", "1"...
+        inputs: sources, or the numbers of outputs of earlier nodes.
+        arguments: the arguments by name; positional arguments of Python operators are named "0", "1" and so on.
     """
 
     path: str
@@ -134,7 +134,7 @@ class Node:
     arguments: Mapping[str, object] = field(default_factory=dict)
 
     def define(self, module: Any, outputs: Sequence[Any]) -> list[Any]:
-        """Return the call's results in ``nvidia.dali`` or ``penstock``, for these outputs of the earlier nodes."""
+        """Return the node's outputs in a pipeline of ``module``; ``outputs`` are the outputs of the earlier nodes."""
         inputs = [each.define(module) if isinstance(each, Source) else outputs[each] for each in self.inputs]
         given = {name: in_module(module, value) for name, value in self.arguments.items()}
         if self.path in _BINARY:
@@ -157,15 +157,15 @@ class Node:
 
 
 class Graph:
-    """A graph that grows node by node; each node runs in Penstock."""
+    """A graph to which nodes are added one by one; each node is run in Penstock as it is added."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.values: list[_Batch] = []
-        self.ends: list[int] = []  # how many outputs there are after each node
+        self.ends: list[int] = []  # after each node, the number of outputs so far
 
     def add(self, node: Node) -> bool:
-        """Append a node, unless it fails in Penstock or returns too much."""
+        """Append a node and return True, unless it fails in Penstock or its outputs are too large."""
         outcome = run_node(penstock, node, self.values)
         if outcome.error is not None:
             return False
@@ -177,7 +177,7 @@ class Graph:
         return True
 
     def define(self, module: Any, count: int | None = None) -> list[Any]:
-        """Return all outputs of the first ``count`` nodes."""
+        """Return the outputs of the first ``count`` nodes, or of all nodes, in a pipeline of ``module``."""
         outputs: list[Any] = []
         for node in self.nodes[:count]:
             outputs += node.define(module, outputs)
@@ -190,7 +190,7 @@ class Graph:
 
 
 def run_node(module: Any, node: Node, values: Sequence[_Batch]) -> Any:
-    """Run a node alone, fed with these outputs of earlier ones."""
+    """Run a node alone; ``values`` are the batches of all outputs of earlier nodes, from which it takes its inputs."""
 
     def define(module: Any) -> tuple[Any, ...]:
         inputs = {each for each in node.inputs if isinstance(each, int)}
@@ -204,7 +204,7 @@ def run_node(module: Any, node: Node, values: Sequence[_Batch]) -> Any:
 
 @dataclass(frozen=True)
 class _Shown:
-    """An example of an operator's schema, with the ranks and layouts of its inputs."""
+    """An example call of an operator, with the number of dimensions and the layout of each input."""
 
     schema: Schema
     call: Call
@@ -213,7 +213,7 @@ class _Shown:
 
 @cache
 def _shown() -> tuple[_Shown, ...]:
-    """Return the examples of all compared operators."""
+    """Return the example calls of all operators that are compared."""
     found = []
     for schema in compared_operators(""):
         for call in examples(schema):
@@ -224,7 +224,7 @@ def _shown() -> tuple[_Shown, ...]:
 
 
 def random_graph(seed: int, number: int) -> Graph:
-    """Return the graph with this number."""
+    """Return the random graph that the seed and a number identify."""
     draw, graph = random.Random(f"graph {seed} {number}"), Graph()
     wanted = draw.randint(3, 12)
     for _ in range(wanted * _ATTEMPTS):
@@ -253,7 +253,7 @@ def _random_node(draw: random.Random, graph: Graph) -> Node:
 
 
 def _recent(draw: random.Random, numbers: Sequence[int]) -> int:
-    """Return one of the numbers, more often a high one, so that graphs become deep."""
+    """Return one of ``numbers`` at random, more often a high one, so that nodes mostly consume recent outputs."""
     return max(draw.choice(numbers), draw.choice(numbers))
 
 
@@ -309,12 +309,12 @@ def _operator_node(draw: random.Random, graph: Graph, shown: _Shown) -> Node:
 
 @dataclass
 class Verdict:
-    """The comparison of a graph's nodes.
+    """The result of comparing all nodes of a graph with DALI.
 
     Attributes:
         equal: the number of nodes whose outputs equal DALI's bit for bit.
-        rounded: the paths of the nodes that are within the tolerance.
-        different: nodes that are not, and other differences, with what differs.
+        rounded: the paths of the nodes whose outputs differ from DALI's by no more than the tolerance.
+        different: a description of each node whose outputs differ by more, and of each other difference.
     """
 
     equal: int = 0
@@ -323,7 +323,7 @@ class Verdict:
 
 
 def compare(graph: Graph) -> Verdict:
-    """Run a graph in both and compare every node."""
+    """Run a graph in DALI and in Penstock, and compare the outputs of every node."""
     verdict = Verdict()
     ours = run(penstock, lambda module: tuple(graph.define(module)), _BATCH_SIZE, 1, **_OPTIONS)
     if ours.error is not None:
@@ -337,7 +337,7 @@ def compare(graph: Graph) -> Verdict:
 
 
 def _run_dali(graph: Graph, verdict: Verdict) -> list[_Batch]:
-    """Return DALI's outputs, up to the first node at which it raises an error, which is a difference."""
+    """Return DALI's outputs. If DALI raises an error, add the difference to the verdict, and return the outputs before the failing node."""
     outcome = run(dali, lambda module: tuple(graph.define(module)), _BATCH_SIZE, 1, **_OPTIONS)
     if outcome.error is None:
         return outcome.outputs[0]
@@ -417,17 +417,17 @@ def _short(error: BaseException) -> str:
 
 
 def _reason(text: str) -> str:
-    """Return the reason of a known difference; empty for unknown ones."""
+    """Return the reason if a message describes a known difference, otherwise an empty string."""
     return next((reason for pattern, reason in _REASONS if re.search(pattern, text)), "")
 
 
 def _answer(seed: int, number: int) -> str:
-    """Return a graph's verdict, as JSON."""
+    """Return the verdict on a graph, as JSON."""
     signal.alarm(_SECONDS_FOR_GRAPH)
     try:
         graph = random_graph(seed, number)
         verdict = compare(graph)
-    except Exception:  # otherwise the process would end, as if DALI had ended it
+    except Exception:  # an error would end the process, which would count as DALI's doing
         return f"this program fails: {traceback.format_exc()}"
     return json.dumps({"graph": number, "nodes": [str(node) for node in graph.nodes], **vars(verdict)}, default=str)
 
@@ -443,8 +443,8 @@ def _answers_of_process(seed: int, numbers: Sequence[int]) -> list[tuple[int, st
 
 
 def _answers(seed: int, numbers: range, jobs: int) -> Iterator[tuple[int, str]]:
-    """Yield each graph's number, and its verdict as JSON, another text, or nothing if DALI ends the process."""
-    _shown()  # cached here, before processes are forked
+    """Yield each graph's number and the verdict as JSON, a text if this program fails, or an empty string if DALI ends the process."""
+    _shown()  # fills the cache before processes are forked
     chunks = [numbers[start : start + _GRAPHS_OF_PROCESS] for start in range(0, len(numbers), _GRAPHS_OF_PROCESS)]
     with multiprocessing.get_context("fork").Pool(jobs) as workers:
         progress = workers.imap(partial(_answers_of_process, seed), chunks)
@@ -453,7 +453,7 @@ def _answers(seed: int, numbers: range, jobs: int) -> Iterator[tuple[int, str]]:
 
 
 def main() -> int:
-    """Print the graphs that differ for no known reason, and tables; return whether there are such graphs."""
+    """Print the graphs with unknown differences, and tables; return whether there are such graphs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphs", type=int, default=200, help="how many")
     parser.add_argument("--first", type=int, default=0, help="the number of the first")

@@ -1,4 +1,4 @@
-"""Runs one definition in real DALI and in Penstock, and compares the outcomes."""
+"""Runs a pipeline definition in real DALI and in Penstock, and compares the outcomes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ dali.fn, dali.math, dali.types = nvidia.dali.fn, nvidia.dali.math, nvidia.dali.t
 
 @dataclass
 class Outcome:
-    """The outcome of a definition: the batches of each iteration, or the error."""
+    """The outcome of running a pipeline: the outputs of each iteration, or the error."""
 
     outputs: list[list[tuple[list[np.ndarray], str, int]]] = field(default_factory=list)
     error: BaseException | None = None
 
 
 def run(module: Any, define: Callable[[Any], Any], batch_size: int, iterations: int, **options: Any) -> Outcome:
-    """Run ``define(module)`` as a pipeline of ``module``, which is ``nvidia.dali`` or ``penstock``."""
+    """Run ``define(module)`` as a pipeline definition of ``module``, which is ``nvidia.dali`` or ``penstock``."""
     settings = {"batch_size": batch_size, "num_threads": 2, "device_id": None, "seed": 1234} | options
     try:
         pipeline = module.pipeline_def(lambda: define(module), **settings)()
@@ -50,10 +50,10 @@ def difference(
     exact: bool = False,
     **options: Any,
 ) -> str:
-    """Return how Penstock differs from DALI; empty if it does not.
+    """Return a description of how Penstock's outputs differ from DALI's; empty if they agree.
 
-    Integers may differ by 1 and floating point by ``tolerance`` of the output's range, unless ``exact``. Where DALI
-    raises, Penstock must raise an error of the same built-in type.
+    Unless ``exact``, integers agree if they differ by at most 1, and floating-point numbers if they differ by at most
+    ``tolerance`` times the range of the output. Where DALI raises an error, Penstock must raise one of the same built-in type.
     """
     expected = run(dali, define, batch_size, iterations, **options)
     received = run(penstock, define, batch_size, iterations, **options)
@@ -85,8 +85,9 @@ def _short(error: BaseException) -> str:
 
 
 def batch_difference(theirs: Sequence[Any], ours: Sequence[Any], tolerance: float, step: int) -> str:
-    """Return how a batch differs from another: floating point beyond ``tolerance`` of its range, integers by more than
-    ``step``.
+    """Return a description of how a batch differs from another one; empty if they agree.
+
+    Floating-point numbers may differ by ``tolerance`` times their range, integers by ``step``.
     """
     (samples_a, layout_a, type_a), (samples_b, layout_b, type_b) = theirs, ours
     if type_a != type_b:
@@ -123,5 +124,5 @@ def _values_difference(a: np.ndarray, b: np.ndarray, tolerance: float, step: int
 
 
 def source(samples: Sequence[np.ndarray], layout: str | None = None) -> Callable[[Any], Any]:
-    """Return a definition's input: the same samples at each iteration."""
+    """Return a function that adds an input to a pipeline of a module; the input has the same samples at each iteration."""
     return lambda module: module.fn.external_source(lambda: list(samples), layout=layout)

@@ -1,4 +1,4 @@
-"""Sums of spectra, erased boxes, rotated boxes, and regions without extent, with random arguments, equal DALI's bit for bit."""
+"""Sums of spectra, erased boxes, rotated boxes, and empty regions equal DALI's bit for bit, with random arguments."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_boxes_to_erase(seed: int) -> None:
 def test_regions_without_an_extent(seed: int, operator: str) -> None:
     draw = np.random.default_rng(seed)
     kind = str(draw.choice(["LINEAR", "CUBIC", "LANCZOS3", "TRIANGULAR", "GAUSSIAN"]))
-    # At and beyond an edge, DALI sometimes reads outside of the image.
+    # The regions lie within the image, as DALI sometimes reads outside of it for regions at or beyond an edge.
     start = draw.uniform(0.1, 0.9, 2)
     end = start + np.array([0, 0.05 * draw.integers(2)])
     size = [int(extent) for extent in draw.integers(1, 20, 2)]
@@ -88,7 +88,7 @@ def test_regions_without_an_extent(seed: int, operator: str) -> None:
 def test_rotated_boxes(seed: int) -> None:
     draw = np.random.default_rng(seed)
     boxes = draw.random((3, 5, 4)).round(int(draw.integers(1, 5)))
-    boxes[..., 2:] *= 1 - boxes[..., :2]  # corners and extents
+    boxes[..., 2:] *= 1 - boxes[..., :2]  # left, top, width, height, within the unit square
     angles = draw.uniform(-400, 400, 3) if seed % 2 else draw.choice([0, 30, 45, 60, 90, 135, 180, 270, -90], 3)
     arguments = {
         "bbox_layout": "xyWH",

@@ -30,7 +30,7 @@ UNARY = ("sqrt", "exp", "log", "floor", "ceil", "abs", "fabs", "sin", "cbrt", "r
 
 
 def values(rng: np.random.Generator, shape: tuple[int, ...], kind: str) -> np.ndarray:
-    """Return numbers of a type, small enough for powers, none of them 0."""
+    """Return random nonzero numbers of a type, small enough to be raised to powers."""
     if kind == "bool":
         return rng.random(shape) < 0.5
     if kind.startswith("float"):
@@ -46,7 +46,10 @@ def shape_of(rng: np.random.Generator, rank: int, most: int = 6) -> tuple[int, .
 
 
 def broadcast(shapes: list[tuple[int, ...]], rng: np.random.Generator) -> list[tuple[int, ...]]:
-    """Return shapes without the first dimensions, and with others of 1: the same for all samples, else DALI reads beyond ends."""
+    """Return shapes that broadcast with the given ones: without some first dimensions, and with some extents of 1.
+
+    The same dimensions are changed in all samples, as DALI would otherwise read beyond the end of a sample.
+    """
     first, ones = int(rng.integers(0, len(shapes[0]) + 1)), rng.random(len(shapes[0])) < 0.3
     return [tuple(1 if one else extent for extent, one in zip(shape, ones))[first:] for shape in shapes]
 
@@ -84,7 +87,7 @@ def test_unary_functions(name: str, kind: str) -> None:
 
 
 def _slice(rng: np.random.Generator, extent: int) -> Any:
-    """Return a subscript; DALI accepts only some of those that step backwards or start past the end."""
+    """Return a random subscript, such as DALI accepts: few slices with a negative step, none that starts at the end."""
     if rng.random() < 0.25:
         return int(rng.integers(-extent, extent))
     start, stop = sorted(int(bound) for bound in rng.integers(0, extent + 1, 2))

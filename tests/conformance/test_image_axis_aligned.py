@@ -42,7 +42,7 @@ def batch(rng: np.random.Generator, layout: str, dtype: Any = np.uint8, most: in
 
 
 def spatial_extents(samples: list[np.ndarray], layout: str) -> np.ndarray:
-    """Return the least extents of a batch along D, H and W."""
+    """Return the smallest depth, height and width in a batch, in the order of the layout."""
     return np.min([[size for size, letter in zip(s.shape, layout) if letter in "DHW"] for s in samples], axis=0)
 
 
@@ -74,7 +74,7 @@ def size_arguments(rng: np.random.Generator, samples: list[np.ndarray], layout: 
         given["max_size"] = [extent() for _ in range(axes)] if rng.random() < 0.5 else extent()
     if rng.random() < 0.3:
         relative = bool(rng.random() < 0.5)
-        # No regions entirely outside of the image, for which DALI crashes.
+        # DALI crashes for regions entirely outside of the image.
         scale = 1 if relative else least
         given["roi_start"] = [float(np.float32(v)) for v in (rng.random(axes) * 1.2 - 0.1) * scale]
         given["roi_end"] = [float(np.float32(v)) for v in (rng.random(axes) * 1.2 - 0.1) * scale]
@@ -154,7 +154,7 @@ def test_nearest(seed: int) -> None:
     rng = np.random.default_rng(seed)
     layout = str(rng.choice(["HWC", "CHW", "DHWC"]))
     samples = batch(rng, layout)
-    # Without regions: beyond the right edge, DALI reads other rows.
+    # No regions are set, as DALI reads wrong rows for regions beyond the right edge.
     given = {name: value for name, value in size_arguments(rng, samples, layout).items() if not name.startswith("roi")}
     check("resize", samples, layout, given | {"interp_type": "INTERP_NN"}, exact=True)
 
@@ -167,7 +167,7 @@ def test_resize_crop_mirror(seed: int) -> None:
     axes = 3 if "D" in layout else 2
     samples = batch(rng, layout)
     given = size_arguments(rng, samples, layout) | filter_arguments(rng) | crop_arguments(rng, axes)
-    # If a dimension precedes the spatial ones, DALI mirrors another axis than the argument names.
+    # If another dimension precedes the spatial ones, DALI mirrors an axis other than the one that the argument names.
     given["mirror"] = int(rng.integers(0, 8)) if layout in ("HWC", "DHWC") else 0
     operator = "resize_crop_mirror" if rng.random() < 0.8 else "fast_resize_crop_mirror"
     check(operator, samples, layout, given, exact=True)
@@ -210,10 +210,10 @@ def test_crop_mirror_normalize(seed: int) -> None:
     given["std"] = [float(np.float32(v)) for v in rng.random(channels if rng.random() < 0.7 else 1) * 90 + 1]
     given["mirror"] = int(rng.integers(0, 2))
     given["scale"], given["shift"] = float(np.float32(rng.random() * 3)), float(np.float32(rng.random() * 20))
-    # With more than 4 channels, padding the output makes DALI read past the end of its per-channel lists.
+    # With padded output and more than 4 channels, DALI reads past the end of its lists of values for each channel.
     given["pad_output"] = bool(rng.random() < 0.3) and channels <= 4
     if not given["pad_output"]:
-        # As many values as mean and std have: else DALI reads past the end of the shorter lists.
+        # `fill_values` must have as many values as mean and std: otherwise, DALI reads past the end of the shorter lists.
         count = max(len(given["mean"]), len(given["std"]))
         given["fill_values"] = [float(v) for v in rng.integers(0, 9, count)]
     given["dtype"] = str(rng.choice(["FLOAT", "FLOAT16", "UINT8", "INT8"]))
@@ -309,7 +309,7 @@ def test_paste(seed: int) -> None:
 def test_multi_paste(seed: int) -> None:
     rng = np.random.default_rng(seed)
     dtype = rng.choice([np.uint8, np.int16, np.float32])
-    # DALI fails on sequences in this operator.
+    # DALI's operator fails on sequences, so images are tested.
     samples = [image(rng, (9, 12, 3), dtype) for _ in range(3)]
     named, count = bool(rng.random() < 0.6), int(rng.integers(1, 4))
     options: Arguments = {"output_size": (20, 25)} if rng.random() < 0.8 else {}

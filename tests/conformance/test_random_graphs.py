@@ -1,4 +1,4 @@
-"""Random graphs grow, are the same for the same number, and differ from DALI's only in known ways."""
+"""Random graphs grow, are the same for the same seed and number, and differ from DALI's results only in known ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The readers, compared with DALI's: the same data in the same order."""
+"""Readers return the same data in the same order as DALI's readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warps, colours and filters with random arguments (the same in each run), compared with DALI."""
+"""Warps, colours and filters with random arguments, the same in each run, compared with DALI."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SEEDS = range(12)
 
 
 def samples(draw: Draw, layout: str, dtype: str, channels: int = 3, equal: bool = False) -> list[np.ndarray]:
-    """Return three samples of smooth content, of random shapes."""
+    """Return three samples of smooth content; their extents are random, and if ``equal`` the same for all three."""
     made = []
     extents: dict[str, int] = {}
     for _ in range(3):
@@ -26,21 +26,21 @@ def samples(draw: Draw, layout: str, dtype: str, channels: int = 3, equal: bool 
         shape = [extents[letter] for letter in layout]
         waves = sum(np.sin(index / draw.uniform(2, 6)) for index in np.indices(shape)) / len(shape)
         values = np.clip((waves + 1) / 2 + draw.uniform(-0.1, 0.1, shape), 0, 1)
-        # Numbers of at most 24 bits, as both libraries compute in single precision.
+        # Numbers of at most 24 bits, which single precision, in which both libraries compute, represents exactly.
         top = {"UINT8": 255, "INT16": 20000, "INT32": 1 << 20, "FLOAT": 1}[dtype]
         made.append((values * top).astype(NUMPY[dtype]))
     return made
 
 
 def drawn(draw: Draw, low: float, high: float, *shape: int) -> Any:
-    """Return a constant, or a list of one value for each sample."""
+    """Return either a random constant or a list of a random value for each sample, between ``low`` and ``high``."""
     if draw.random() < 0.5:
         return [np.float32(draw.uniform(low, high, shape)) for _ in range(3)]
     return draw.uniform(low, high, shape).tolist() if shape else float(draw.uniform(low, high))
 
 
 def given(module: Any, value: Any) -> Any:
-    """Return the argument as a pipeline takes it."""
+    """Return a value as an operator of ``module`` takes it: values for each sample as an output, names of types as members."""
     if isinstance(value, list) and value and isinstance(value[0], (np.ndarray, np.generic)):
         return module.fn.external_source(lambda: value)
     if isinstance(value, str) and value.startswith("types."):
@@ -160,7 +160,7 @@ def test_colours(seed: int, layout: str, operator: str) -> None:
         changed = getattr(module.fn, operator)(
             data(module), **{name: given(module, value) for name, value in arguments.items()}
         )
-        # Single precision cannot represent all integers of 32 bits.
+        # The lowest 8 bits are dropped, as single precision does not represent all integers of 32 bits.
         return changed // 256 if result == "INT32" else changed
 
     assert difference(define) == "", arguments

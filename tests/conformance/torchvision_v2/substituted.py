@@ -1,8 +1,8 @@
 """A plugin of pytest that runs torchvision's tests of `transforms.v2` on Penstock's transforms.
 
-Use it through `torchvision_suite.py`. It replaces the private names of torchvision that the tests use: helper functions
-that compute expected values are torchvision's; a name that would itself be tested is a :class:`Private`, and such tests
-are not counted. TorchScript is not counted either: within a test, compiling is skipped, and the remainder runs.
+`suite.py` uses it. The private names of torchvision that the tests use are replaced: helper functions that compute expected values
+remain torchvision's, and any name that would itself be tested becomes a :class:`Private`; tests that use one are not counted. TorchScript
+is not tested either: the parts of tests that compile are left out, and the rest runs.
 
 Environment: ``SUITE_ORIGINAL=1`` leaves torchvision's own transforms in place; ``SUITE_SAMPLE=10`` runs about every tenth
 test.
@@ -28,10 +28,10 @@ SCRIPTED = ("_check_kernel_scripted_vs_eager", "_check_functional_scripted_smoke
 
 
 class Private:
-    """A stand-in for a private name of torchvision that its tests use.
+    """Takes the position of a private name of torchvision that torchvision's tests use; raises an error when it is called.
 
     Args:
-        name: the name, qualified by the module's.
+        name: the name, qualified by the module's name.
     """
 
     def __init__(self, name: str) -> None:
@@ -51,7 +51,7 @@ class PrivateNameError(Exception):
 
 
 class _Pytest:
-    """pytest, for which an error of the right class is right, whatever its message; different messages are noted."""
+    """Replaces pytest in the tests: an error of the right class counts as right, whatever the message; other messages are recorded."""
 
     words: list[str] = []
 
@@ -73,7 +73,7 @@ def _module(name: str, **contents: object) -> ModuleType:
 
 
 def _absent(v2: Any) -> None:
-    """Stand in for names that newer tests import from a GPU backend that no release has."""
+    """Add names to `v2` that newer tests import from a GPU backend, which no release contains yet."""
     for module, names in (
         (v2.functional, ("cvcuda_to_tensor", "to_cvcuda_tensor")),
         (v2, ("ToCVCUDATensor", "CVCUDAToTensor")),
@@ -103,7 +103,7 @@ def _substitute() -> None:
     from penstock.plugin.torchvision import tv_tensors
     from penstock.plugin.torchvision.transforms import v2
 
-    tv_tensors.classes()  # found before its name leads here
+    tv_tensors.classes()  # imports torchvision's classes while their module still has its name
     own = v2.functional
     modules = {
         V2: v2,
@@ -136,12 +136,12 @@ def _substitute() -> None:
     v2._utils = Private("_utils")
 
 
-# Before the suite's configuration is imported, which imports the modules to replace.
+# This runs before the suite's configuration is imported, which imports the modules to be replaced.
 _substitute()
 
 
 def _without_private_parts(module: Any) -> None:
-    """Leave out, within tests, compiling and the count of calls that torchvision keeps for itself."""
+    """Leave out the parts of tests that compile, or that check torchvision's private bookkeeping."""
     for name in SCRIPTED:
         setattr(module, name, lambda *args, **kwargs: None)
     module._script = lambda scripted: scripted
@@ -195,7 +195,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     except PrivateNameError as error:
         pytest.skip(f"private: {error}")
     except AttributeError as error:
-        # Attributes of objects whose names begin with an underscore, and of modules that no release has.
+        # The name is that of a private attribute, or of an attribute of a module that no release contains.
         if getattr(error, "name", None) and error.name.startswith("_") and not error.name.startswith("__"):
             pytest.skip(f"private: {error}")
         raise

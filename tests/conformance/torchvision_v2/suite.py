@@ -1,9 +1,10 @@
-"""Runs torchvision's tests of `transforms.v2` on Penstock's transforms, and counts: the table in docs/torchvision.md.
+"""Runs torchvision's tests of `transforms.v2` on Penstock's transforms, and counts outcomes: the table in docs/torchvision.md.
 
     PYTHONPATH=backend python tests/conformance/torchvision_v2/suite.py PATH/TO/vision/test [--sample 9] [--write]
 
-The folder is `test` of a checkout of torchvision's repository, with `test_transforms_v2.py`, `common_utils.py`, `conftest.py`
-and `assets`; nothing of it is kept here. Where newer than the installed torchvision, tests that this itself fails do not count.
+The folder is `test` of a checkout of torchvision's repository, with `test_transforms_v2.py`, `common_utils.py`, `conftest.py` and
+`assets`; none of these files is in this repository. If the checkout is newer than the installed torchvision, tests that torchvision
+itself fails do not count.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ OUTCOMES = ("passed", "other words", "failed")
 
 
 def outcomes(folder: Path, *, original: bool, sample: int) -> dict[str, tuple[str, str]]:
-    """Return the outcome of each test, and its message: `passed`, `other words`, `private`, `skipped` or `failed`."""
+    """Return each test's outcome (`passed`, `other words`, `private`, `skipped` or `failed`) and message."""
     with tempfile.TemporaryDirectory() as written:
         report = Path(written) / "report.xml"
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[2] / "backend")])}
         environment |= {"SUITE_SAMPLE": str(sample), "OMP_NUM_THREADS": "1", "SUITE_ORIGINAL": "1" if original else ""}
-        # No configuration file: a checkout below this repository's folder would otherwise be run with ours.
+        # Without a configuration file: in a checkout below this repository's folder, pytest would find this repository's.
         command = [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir=.", "-p", "no:cacheprovider"]
         command += ["-p", "substituted", "-q", "--tb=line", f"--junitxml={report}", "test_transforms_v2.py"]
         run = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
@@ -53,7 +54,7 @@ def _outcome(case: ElementTree.Element) -> tuple[str, str]:
 
 
 def table(found: dict[str, tuple[str, str]]) -> str:
-    """Return rows by class of tests, those with differences first, and the sum."""
+    """Return a summary and a table in Markdown: a row for each class of tests, those with most failures first, and the totals."""
     rows: dict[str, Counter[str]] = defaultdict(Counter)
     for name, (outcome, _) in found.items():
         rows[name.split("::")[0].rpartition(".")[2]][outcome] += 1
@@ -72,7 +73,7 @@ def table(found: dict[str, tuple[str, str]]) -> str:
 
 
 def main() -> None:
-    """Print the table and the failures."""
+    """Print the table and the tests that fail or have other messages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sample", type=int, default=1, help="only about every N-th test")
