@@ -1,4 +1,4 @@
-"""Runs pytest in forks of a process that has loaded the libraries already, but nothing of the package."""
+"""Runs pytest in forks of a process that has imported common libraries already, but nothing of Penstock."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ T = TypeVar("T")
 R = TypeVar("R")
 TIMED_OUT = -1
 _POLL_SECONDS = 0.02
-# Libraries that most tests import, and that behave the same when imported early.
+# Libraries that most tests import, and that behave the same if they are imported before the tests.
 _LIBRARIES = ("numpy", "numba", "PIL.Image", "click", "concurrent.futures", "multiprocessing", "sqlite3", "http.server")
 
 
 def load_libraries() -> None:
-    """Import what most tests import; once, before the forks."""
+    """Import the libraries that most tests import, once for all forks."""
     for name in _LIBRARIES:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
 
 
 def in_processes(function: Callable[[T], R], values: Iterable[T], count: int) -> Iterator[R]:
-    """Yield what a function returns for each value, as results arrive, from ``count`` processes, which may have
-    children.
+    """Call a function for each value in ``count`` processes, which may have child processes.
+
+    Yield the results in the order in which they arrive.
     """
     with ProcessPoolExecutor(count, multiprocessing.get_context("fork")) as pool:
         for future in as_completed([pool.submit(function, value) for value in values]):
@@ -51,14 +52,14 @@ def run_pytest(
     plugins: Sequence[Any] = (),
     log: str = os.devnull,
 ) -> int:
-    """Run tests in a fork, which ends together with all its processes.
+    """Run pytest in a fork; if it does not end in time, kill it and all processes that it started.
 
     Args:
         arguments: command-line arguments for pytest.
-        variables: environment variables, from which :func:`loading.install` takes what to load.
-        seconds: the seconds after which it is ended.
+        variables: environment variables for the tests; they may contain :data:`loading.MUTANT`, the mutant to load.
+        seconds: the time limit in seconds.
         plugins: plugins for pytest.
-        log: a file for what it writes.
+        log: the path of a file for pytest's output.
 
     Returns:
         Pytest's exit status, or :data:`TIMED_OUT`.
@@ -93,10 +94,10 @@ def _become_pytest(arguments: list[str], variables: dict[str, str], plugins: Seq
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         path = os.pathsep.join(filter(None, [str(HOOK), os.environ.get("PYTHONPATH")]))
         os.environ |= {**variables, "PYTHONPATH": path}
-        # The same path as with `python -m pytest`.
+        # `python -m pytest` would add the same folder.
         sys.path.insert(0, str(ROOT))
         loading.install()
-        # Processes that tests spawn import the main module, and must not become this program.
+        # Processes that tests spawn import the main module: it must not be this program, which they would run again.
         sys.modules["__main__"] = ModuleType("__main__")
         common = ["-p", "no:xdist", "--no-header", "--tb=no"]
         status = int(pytest.main([*common, *arguments], plugins=plugins))

@@ -1,7 +1,7 @@
-"""Judges the mutants near one file of tests: collects it once, and runs its tests in forks.
+"""Judges mutants by one test file: collects the file once, and runs its tests in forks.
 
-A first fork runs all tests, and notes which of them reach which of the functions. Then each mutant has a fork, in which its function
-has the changed code, and the tests that reach it run, the fastest first, until one fails.
+In a first fork, all tests run, and each test's functions are recorded. Then each mutant is judged in a separate fork: the function's code
+is replaced, and the tests that reach the function run, the fastest first, until one fails.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ from loading import MUTANT
 from mutants import MARKS, REACHED
 
 MAX_SECONDS = 30.0
-"""The limit on the total time of the tests chosen for a mutant, measured without it; at least one test is chosen."""
+"""The limit on the total time of the tests chosen for a mutant, as measured with unchanged code. At least one test is chosen."""
 MIN_SECONDS = 30.0
-"""A mutant whose tests take longer than this, and than ten times their time without it, counts as killed."""
+"""The least time limit for a mutant's tests. The limit is ten times their time with unchanged code if that is longer; a mutant
+whose tests exceed it counts as killed.
+"""
 _POLL_SECONDS = 0.005
 
 
@@ -35,10 +37,10 @@ class Change:
     """One changed function.
 
     Attributes:
-        module, function, number: the mutant, as `mutants.mutate` takes it.
-        path: the module's source.
-        code: the changed function's code, as it is compiled in its module.
-        noting: the unchanged function's code, preceded by a statement that marks it as reached; see `mutants.note`.
+        module, function, number: the names and number that identify the mutant; see `mutants.mutate`.
+        path: the path of the module's source.
+        code: the changed function's code, compiled as in its module.
+        noting: the code of the unchanged function, which first records that the function was reached; see `mutants.note`.
     """
 
     module: str
@@ -51,11 +53,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What tests say about a mutant.
+    """The result of running tests on a mutant.
 
     Attributes:
-        reached: how many tests reach its function.
-        killer: the test that failed; after a crash or a timeout, the first of the tests; empty: none.
+        reached: the number of tests that reach the mutant's function.
+        killer: the test that failed; after a crash or a timeout, the first test that ran; empty if no test failed.
     """
 
     reached: int
@@ -63,12 +65,12 @@ class Verdict:
 
 
 class Judge:
-    """Plugin of pytest that runs the collected tests for each change, instead of once.
+    """A pytest plugin that runs the collected tests for each change, rather than once.
 
     Args:
-        changes: the changes, of different functions.
-        folder: an empty folder for what forks report.
-        baseline_seconds: the limit of the run without a change; tests that it does not come to are not used.
+        changes: the changes, each of a different function.
+        folder: an empty folder for the results that forks write.
+        baseline_seconds: the time limit of the run with unchanged code; tests that do not run within it judge no mutants.
     """
 
     def __init__(self, changes: Sequence[Change], folder: Path, baseline_seconds: float) -> None:
@@ -78,7 +80,7 @@ class Judge:
 
     @property
     def verdicts(self) -> Path:
-        """The file with the verdicts: a line of JSON for each change that was judged."""
+        """The file of verdicts, with a line of JSON for each change judged so far."""
         return self._folder / "verdicts"
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -86,7 +88,7 @@ class Judge:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        # `conftest.py` calls `gc.freeze`, and `gc.get_objects`, which finds the functions, leaves out frozen objects.
+        # `gc.get_objects`, which finds the functions, leaves out frozen objects, and `conftest.py` calls `gc.freeze`.
         gc.unfreeze()
         found = [_loaded(change) for change in self._changes]
         items = {item.nodeid: item for item in session.items}
@@ -102,7 +104,7 @@ class Judge:
     def _baseline(
         self, items: dict[str, pytest.Item], found: Sequence[list[FunctionType]]
     ) -> dict[str, tuple[float, list[int]]]:
-        """Run all tests without a change; return the seconds of those that pass, and the numbers of what they reach."""
+        """Run all tests on unchanged code; return the seconds of each test that passes, and the numbers of the changes it reaches."""
         lines = self._folder / "baseline"
 
         def run() -> None:
@@ -148,7 +150,7 @@ class Judge:
             setattr(builtins, REACHED, lambda: None)
             for function in functions:
                 function.__code__ = change.code
-            # Processes that tests start load the change, too.
+            # Processes that tests start load the change as well.
             os.environ[MUTANT] = json.dumps(
                 {
                     "module": change.module,
@@ -164,7 +166,7 @@ class Judge:
                     return
 
         ended = _forked(run, max(MIN_SECONDS, 10 * total))
-        # A fork that crashes or does not end has been told apart from the unchanged code, too.
+        # A crash or a timeout distinguishes the mutant from the unchanged code as well as a failed test.
         killer = failed.read_text() if failed.exists() else "" if ended else chosen[0]
         return Verdict(len(reaching), killer)
 
@@ -174,7 +176,7 @@ class Judge:
 
 
 def _loaded(change: Change) -> list[FunctionType]:
-    """Import a change's module; return the objects of its function, however it is decorated."""
+    """Import a change's module; return all function objects made of its function's code, whatever decorates the function."""
     try:
         importlib.import_module(change.module)
     except ImportError:
@@ -190,7 +192,7 @@ def _loaded(change: Change) -> list[FunctionType]:
 
 
 def _forked(run: Callable[[], None], seconds: float) -> bool:
-    """Run a function in a fork, which ends with all its processes; return whether it ended in time, without a crash."""
+    """Run a function in a fork, and then kill all its processes; return whether it ended in time and without a crash."""
     child = os.fork()
     if not child:
         status = 1
@@ -214,7 +216,7 @@ def _forked(run: Callable[[], None], seconds: float) -> bool:
 
 
 def _kill_group(child: int) -> None:
-    """Kill a fork and the processes that it has started, as far as they are still there."""
+    """Kill a fork and the processes that it started, if any are left."""
     try:
         os.killpg(child, signal.SIGKILL)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Loads a module of the package with a change, as the environment says; see ``judging.py``."""
+"""Loads a changed module of the package if the environment names a mutant; see ``judging.py``."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from typing import Any
 from mutants import REACHED, mutate
 
 MUTANT = "PENSTOCK_MUTANT"
-"""JSON: the module, the function and the number of a mutant, and the path of a file to create when it is reached."""
+"""The environment variable for a mutant, as JSON: module, function, number, and the path of a file to create when the
+function is reached.
+"""
 
 
 def install() -> None:
-    """Make later imports load the code that the environment describes."""
+    """Make later imports load the mutant that the environment describes, if any."""
     if MUTANT in os.environ:
         mutant = json.loads(os.environ[MUTANT])
         setattr(builtins, REACHED, functools.cache(Path(mutant["reached"]).touch))
@@ -46,10 +48,10 @@ class _Loader(SourceFileLoader):
 
 
 class _Finder:
-    """Finds modules of the package for which there is other code.
+    """Finds modules of the package, and replaces the code of some.
 
     Args:
-        code_of: returns a module's code from its name and the path of its source, or None.
+        code_of: takes the name and the source path of a module; returns replacement code, or None to load the module unchanged.
     """
 
     def __init__(self, code_of: Callable[[str, str], CodeType | None]) -> None:

@@ -1,6 +1,6 @@
-"""Small changes of one function's code, each of which a test should notice.
+"""Small changes to the code of one function, each of which should make a test fail.
 
-A mutant is named by its function and a number; the same number always makes the same change of the same source.
+A mutant is identified by the name of its function and a number; for the same source, the same number means the same change.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from types import CodeType
 from typing import Any
 
 REACHED = "__mutant_reached__"
-"""A built-in that each mutated function calls first."""
+"""The name of a built-in function that each mutated function calls first."""
 MARKS = "__function_marks__"
-"""The name of a built-in, an array of bytes, in which a function changed by :func:`note` first sets its own byte."""
+"""The name of a built-in byte array; a function changed by :func:`note` first sets the byte of its number to 1."""
 
-# Functions with these decorators are compiled ahead, from the unchanged source: another body would not run.
+# Functions with these decorators are compiled ahead of time from the unchanged source, so a changed body would not run.
 _COMPILED = {
     "brief",
     "cfunc",
@@ -62,11 +62,11 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change.
+    """One change of a function's code.
 
     Attributes:
-        line: the line in the source.
-        before, after: the code that is changed.
+        line: the line number of the change in the source.
+        before, after: the changed code, before and after the change.
     """
 
     line: int
@@ -75,8 +75,8 @@ class Mutant:
 
 
 def functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
-    """Return the qualified names and the definitions of a module's functions and methods, except compiled and abstract
-    ones.
+    """Return the qualified names and the definitions of a module's functions and methods, except for compiled and abstract
+    functions.
     """
 
     def within(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, Function]]:
@@ -92,19 +92,19 @@ def functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
 
 
 def count_mutants(function: Function) -> int:
-    """Return how many changes of a function there are."""
+    """Return the number of mutants of a function."""
     return sum(1 for _ in _changes(function))
 
 
 def describe(function: Function, number: int) -> Mutant:
-    """Return one change of a function, which itself stays unchanged."""
+    """Return one change of a function, without changing the function."""
     node, change = list(_changes(copy.deepcopy(function)))[number]
     line, before = getattr(node, "lineno", function.lineno), ast.unparse(node)
     return Mutant(line, before, ast.unparse(change()))
 
 
 def mutate(tree: ast.Module, name: str, number: int) -> ast.Module:
-    """Make one change in a module; its function calls :data:`REACHED` first."""
+    """Make one change to a function of a module; the function also calls :data:`REACHED` first."""
     function = dict(functions(tree))[name]
     list(_changes(function))[number][1]()
     _begin_with(function, ast.Expr(ast.Call(ast.Name(REACHED, ast.Load()), [], [])))
@@ -112,14 +112,14 @@ def mutate(tree: ast.Module, name: str, number: int) -> ast.Module:
 
 
 def note(tree: ast.Module, name: str, number: int) -> ast.Module:
-    """Make one function of a module set its byte of :data:`MARKS` first."""
+    """Make one function of a module set byte ``number`` of :data:`MARKS` first."""
     byte = ast.Subscript(ast.Name(MARKS, ast.Load()), ast.Constant(number), ast.Store())
     _begin_with(dict(functions(tree))[name], ast.Assign([byte], ast.Constant(1)))
     return ast.fix_missing_locations(tree)
 
 
 def code_of(tree: ast.Module, path: Path, name: str) -> CodeType:
-    """Return the code of one function, compiled in its module."""
+    """Return the code of one function of a module, compiled together with the module."""
     (*_, code) = _codes(compile(tree, str(path), "exec", dont_inherit=True), name)
     return code
 
@@ -142,7 +142,7 @@ def _decorators(function: Function) -> set[str]:
 
 
 def _changes(function: Function) -> Iterator[tuple[ast.AST, Callable[[], ast.AST]]]:
-    """Yield the nodes that can be changed, each with a function that changes it and returns the new node."""
+    """Yield each node that can be changed, with a function that changes the node and returns what it became."""
     for node in _of_body(function):
         if isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARISONS:
             yield node, _setter(node, "ops", [_COMPARISONS[type(node.ops[0])](), *node.ops[1:]])
@@ -161,7 +161,7 @@ def _changes(function: Function) -> Iterator[tuple[ast.AST, Callable[[], ast.AST
 
 
 def _is_effective(node: ast.AST) -> bool:
-    """Return whether a statement returns something, or is a call whose result is dropped."""
+    """Return whether a statement returns a value, or is a call whose result is not used."""
     if isinstance(node, ast.Return):
         return node.value is not None and ast.unparse(node.value) != "None"
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
@@ -177,7 +177,7 @@ def _setter(node: ast.AST, field: str, value: Any) -> Callable[[], ast.AST]:
 
 
 def _of_body(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a function's body, without annotations, defaults, decorators, `raise`, `assert` and f-strings."""
+    """Yield the nodes of a function, except annotations, defaults, decorators, `raise`, `assert` and f-strings."""
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list", "args") and not isinstance(node, ast.Call):
             continue

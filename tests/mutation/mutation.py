@@ -1,15 +1,16 @@
-"""Mutation testing: changes functions of the package, one at a time, and runs the nearest tests, which should fail.
+"""Mutation testing: changes functions of the package, one at a time, and runs the nearest test files, which should fail.
 
-Takes a sample of functions, the same for each seed, and one mutant of each. The nearest files of tests are those that name the function,
-are named after its module, or call or import it. Mutants near the same file are judged together (``judging.py``): the file is collected
-once, and its tests run once unchanged, to see which of them reach which function. Mutants that survive go on to their next file.
-Functions that numba compiles ahead of time are skipped: what runs would not be the changed source.
+A sample of functions, determined by the seed, is chosen, and one mutant of each. The nearest test files are those that mention the
+function, are named after its module, or call or import the module. All mutants near the same file are judged together
+(``judging.py``): the file is collected once, and its tests run once on unchanged code, to record which tests reach which functions.
+Mutants that survive are then judged by their next-nearest file. Functions that numba compiles ahead of time are skipped, as the
+compiled code, rather than the changed source, would run.
 
-Results are added to those of earlier runs, so that a run that was interrupted can be continued.
+Results are added to those of earlier runs, so that an interrupted run can be continued.
 
     make mutate ARGS="--functions 20 --seed 3"
     make mutate ARGS="--only penstock.storage.remote"
-    make mutate ARGS="--again --files 8"   # those that were not killed, with the tests of more files
+    make mutate ARGS="--again --files 8"   # judges surviving mutants again, by more files
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ from sources import module_functions, package_modules, test_files
 
 RESULTS = ROOT / "build" / "mutation.jsonl"
 FILES = 3
-"""The number of nearest files whose tests a mutant gets, by default."""
+"""The default number of nearest test files that judge a mutant."""
 BASELINE_SECONDS = 240.0
-"""The time limit of the run of a file's unchanged tests; tests that do not run within it judge no mutants."""
+"""The time limit of the run of a file's tests on unchanged code; tests that do not run within it judge no mutants."""
 MAX_FILE_SECONDS = 3600.0
 KILLED, SURVIVED, NOT_REACHED = "killed", "survived", "not reached"
-# Modules with this import generate the code of kernels, which are compiled before the tests run.
+# Modules with this import generate kernels' code, which is compiled before the tests run, so a change would have no effect.
 _GENERATES_CODE = "penstock.kernels.cpu.code_generation import"
-# Not worth a test: representations for people, and examples.
+# Functions that are not worth tests: representations for people, and examples.
 _NOT_SAMPLED = re.compile(r"penstock\.examples|__repr__|__str__|_repr_html_")
 
 
@@ -53,11 +54,11 @@ class Case:
     """One mutant of one function, and its outcome.
 
     Attributes:
-        module, function, number: the mutant.
-        line, before, after: the change.
-        outcome: the outcome so far; empty: not judged.
-        files: the files that have judged it.
-        killer: the test that failed.
+        module, function, number: the names and number that identify the mutant in the current source.
+        line, before, after: the line number of the change, and the changed code before and after it.
+        outcome: the outcome so far; empty if no file has judged the mutant.
+        files: the test files that have judged the mutant.
+        killer: the test that failed; empty if none did.
     """
 
     module: str
@@ -72,7 +73,7 @@ class Case:
 
     @property
     def mutant(self) -> tuple[str, str, str, str]:
-        """What names the mutant, wherever its function is in the module."""
+        """The mutant's key, which stays the same if other code of the module changes."""
         return self.module, self.function, self.before, self.after
 
     def __str__(self) -> str:
@@ -116,7 +117,7 @@ def main() -> None:
 
 
 def sample(count: int, seed: int, only: str = "") -> list[Case]:
-    """Return a mutant of each of ``count`` functions, or of all in modules whose names begin with ``only``."""
+    """Return a random mutant of each of ``count`` functions or, with ``only``, of all functions of modules whose names begin with it."""
     found = [
         (module, name, function)
         for module, path in package_modules().items()
@@ -125,7 +126,7 @@ def sample(count: int, seed: int, only: str = "") -> list[Case]:
         if not _NOT_SAMPLED.search(f"{module}.{name}")
     ]
     if not only:
-        # By digests: a sample stays nearly the same when functions are added and removed.
+        # The order of digests keeps a sample nearly the same when functions are added or removed.
         found.sort(key=lambda item: hashlib.sha256(f"{seed} {item[0]} {item[1]}".encode()).digest())
     cases = []
     for module, name, function in found:
@@ -138,19 +139,22 @@ def sample(count: int, seed: int, only: str = "") -> list[Case]:
 
 
 def by_file(cases: Iterable[Case], files: int) -> list[tuple[str, list[Case]]]:
-    """Group mutants by the nearest file that has not judged them, among their ``files`` nearest; in the order in which to judge."""
+    """Group mutants by the test file that judges them next: the nearest of their ``files`` nearest files that has not yet judged them.
+
+    The groups are in the order in which to run them.
+    """
     groups: dict[str, list[Case]] = {}
     for case in cases:
         near = nearest_files(case.module, case.function)[:files]
         following = next((file for file in near if file not in case.files), None)
         if following is not None:
             groups.setdefault(following, []).append(case)
-    # By the number of mutants; files that start servers take long, and come last.
+    # The groups with most mutants first; files that start servers take long, and come last.
     return sorted(groups.items(), key=lambda group: (_starts_servers(group[0]), -len(group[1])))
 
 
 def judge_with(file: str, cases: Sequence[Case], baseline_seconds: float) -> list[Case]:
-    """Return the mutants with what a file of tests says about them."""
+    """Judge mutants by a test file; return them with their outcomes."""
     with tempfile.TemporaryDirectory() as folder:
         judge = Judge(list(map(change_of, cases, range(len(cases)))), Path(folder), baseline_seconds)
         run_pytest([file], {}, MAX_FILE_SECONDS, [judge])
@@ -165,7 +169,7 @@ def judge_with(file: str, cases: Sequence[Case], baseline_seconds: float) -> lis
 
 
 def change_of(case: Case, number: int) -> Change:
-    """Return a mutant as :class:`Judge` takes it; ``number``: its position among the changes of that judge."""
+    """Return a mutant as a change for :class:`Judge`; ``number`` is the position of the change in the list of that judge."""
     path = package_modules()[case.module]
     source = path.read_bytes()
     changed = code_of(mutate(ast.parse(source), case.function, case.number), path, case.function)
@@ -175,7 +179,10 @@ def change_of(case: Case, number: int) -> Change:
 
 @functools.cache
 def nearest_files(module: str, function: str) -> list[str]:
-    """Return the files of tests near a function, nearest first. A file that names the function is nearer, the more so if few do."""
+    """Return the test files near a function, nearest first.
+
+    Files that mention the function's name are nearer, the more so the fewer files mention it.
+    """
     scores = Counter(nearness(module))
     for name in function.split("."):
         naming = [file for file in _test_files() if name in _words(file)] if not name.startswith("__") else []
@@ -186,7 +193,7 @@ def nearest_files(module: str, function: str) -> list[str]:
 
 @functools.cache
 def nearness(module: str) -> dict[str, int]:
-    """Return how near files of tests are to a module, by their names and imports; without those that are far."""
+    """Return a score for each test file that is near a module by its name, folder or imports; higher means nearer."""
     name = module.rpartition(".")[2]
     stem = name.strip("_")
     folders = [part.strip("_") for part in module.split(".")[1:-1]]
@@ -200,13 +207,13 @@ def nearness(module: str) -> dict[str, int]:
         score += 4 * any(path.stem == f"test_{folder}" for folder in folders)
         if score or parts[:1] == tuple(folders[:1]):
             score += sum(own == other for own, other in zip(parts, folders))
-            # Of equally near ones, the fastest: servers last.
+            # Shorter files are preferred, and those that start servers come last, as they take long.
             scores[file] = 10 * score - len(text) // 5_000 - 20 * ("LocalServer(" in text)
     return scores
 
 
 def summary(cases: list[Case], planned: int, seed: int) -> str:
-    """Return the numbers, and the mutants that were not killed, in Markdown."""
+    """Return a summary in Markdown: the number of mutants by outcome, and those that were not killed."""
     outcomes = Counter(case.outcome for case in cases)
     counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())
     share = 100 * outcomes[KILLED] / max(len(cases), 1)

@@ -1,4 +1,4 @@
-"""The package's functions, and the files of tests that can say something about them."""
+"""The package's functions, and the test files that can judge changes of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from forks import ROOT
 from mutants import Function, functions
 
 PACKAGE = ROOT / "backend" / "penstock"
-# These need a GPU, another framework or an hour, or do not run the package's code.
+# Tests in these folders need a GPU, another framework or an hour, or do not run the package's code.
 _LEFT_OUT = {
     "answers",
     "benchmarks",
@@ -28,7 +28,7 @@ _LEFT_OUT = {
 
 
 def test_files() -> list[str]:
-    """Return the files of tests that can say something about a mutant."""
+    """Return the test files that can judge mutants."""
     paths = [
         path
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
@@ -39,13 +39,13 @@ def test_files() -> list[str]:
 
 @functools.cache
 def package_modules() -> dict[str, Path]:
-    """Return the paths of the package's modules."""
+    """Return the path of each of the package's modules, by the module's name."""
     return {_module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 @functools.cache
 def module_functions(module: str) -> list[tuple[str, Function]]:
-    """Return the functions of a module, by name; one that is defined twice, under a condition, has two entries."""
+    """Return the names and definitions of a module's functions; a function that is defined twice, conditionally, occurs twice."""
     return list(functions(ast.parse(package_modules()[module].read_bytes())))
 
 

@@ -1,4 +1,4 @@
-"""How mutants are made, sampled and judged, and that processes which tests start load them, too."""
+"""Mutants are made, sampled and judged, and processes that tests start load them as well."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def changes() -> list[tuple[str, str]]:
 
 
 def test_changes_of_a_function() -> None:
-    # Not mutated: annotations and defaults, the texts of errors, and functions that numba compiles.
+    # Annotations, defaults, error messages, and functions that numba compiles are not mutated.
     assert sorted(changes()) == sorted(
         [
             ("x < 0 and most", "not (x < 0 and most)"),
@@ -169,7 +169,7 @@ def test_mutants_are_judged_by_the_tests_that_reach_them(tmp_path: Path) -> None
     command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
     printed = subprocess.run(command, env=environment, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
     verdicts = [json.loads(line) for line in printed.splitlines() if line.startswith("[")]
-    # `max`; a function that no test reaches; `return None`, and `2 + 1`, which is positive, too.
+    # The mutants: `max`, killed; one in a function that no test reaches; `return None`, killed; `2 + 1`, which stays positive and survives.
     assert verdicts == [
         [0, 1, "test_judged.py::test_both_orders"],
         [1, 0, ""],

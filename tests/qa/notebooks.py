@@ -1,8 +1,9 @@
 """Runs DALI's published notebooks on Penstock: ``make notebooks CHECKOUT=PATH/TO/DALI``.
 
-CHECKOUT is one of https://github.com/NVIDIA/DALI, or a part of it with ``docs``. The code cells of each notebook run in order, without
-IPython's magics, as one program by ``python -m penstock.compat --device cpu``, in a copy of ``docs``, some of whose files they read. Of the
-notebooks that fail, the table has why; with ``--write``, it is written into ``docs/coming-from-dali.md``.
+CHECKOUT is a checkout of https://github.com/NVIDIA/DALI, or a part of one that contains ``docs``. The code cells of each notebook, without
+IPython's magics, are joined into one program, which ``python -m penstock.compat --device cpu`` runs in a copy of
+``docs``, as some notebooks read files there. The table that is printed lists why notebooks fail; ``--write`` also
+writes it into ``docs/coming-from-dali.md``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "coming-from-dali.md"
 MARK = re.compile(r"(<!-- notebooks -->\n).*?(<!-- /notebooks -->)", re.DOTALL)
 PASSES = "passes"
-# Patterns of the last lines of errors, and their meaning; the first match counts.
+# Patterns of the last lines of an error, and the reason that each pattern indicates; the first match applies.
 REASONS = (
     (r"No module named '?([\w.]+)", "needs the package {}"),
     (r"torchvision::nms does not exist", "needs a torchvision that was built for the installed PyTorch"),
@@ -32,13 +33,13 @@ REASONS = (
         r"No such file|need at least one array to stack|does not exist|no files|not found|cannot open|Git LFS|is empty",
         "needs files of DALI_extra",
     ),
-    # Tensors of a batch on a GPU have a method `shape`; those on the CPU are numpy arrays, whose `shape` is not callable.
+    # In DALI, `shape` of a tensor on a GPU is a method. In numpy arrays, which hold tensors on the CPU, it is not callable.
     (r"CUDA|[Cc]u[Pp]y|GPU|gpu|nvidia-smi|'tuple' object is not callable", "needs a GPU"),
 )
 
 
 def program(notebook: Path) -> str:
-    """Return the code of a notebook as one program."""
+    """Return the code of a notebook, without IPython's magics, as one program."""
     cells = json.loads(notebook.read_text())["cells"]
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     return "\n".join(_without_magics(source) for source in sources if not source.lstrip().startswith("%%"))
@@ -50,7 +51,7 @@ def _without_magics(source: str) -> str:
 
 
 def outcome(docs: Path, notebook: Path, timeout: float) -> str:
-    """Return the outcome of a notebook in ``docs``: that it passes, or why it does not."""
+    """Run a notebook that is in ``docs``; return ``PASSES``, or the reason why it fails."""
     code = program(notebook)
     try:
         ast.parse(code)
@@ -86,7 +87,7 @@ def _reason(errors: str) -> str:
 
 
 def table(outcomes: dict[str, str]) -> str:
-    """Return the outcomes, as Markdown."""
+    """Return the outcomes as text and a table in Markdown."""
     by_outcome = defaultdict(list)
     for name, found in outcomes.items():
         by_outcome[found].append(name.removesuffix(".ipynb"))
@@ -103,7 +104,7 @@ def table(outcomes: dict[str, str]) -> str:
 
 
 def main() -> int:
-    """Print the table; fail if a notebook fails for a reason that is not in :data:`REASONS`."""
+    """Print the table; return 1 if a notebook fails for a reason that is not in :data:`REASONS`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--only", default="", help="notebooks whose path has this regular expression")

@@ -1,10 +1,11 @@
-"""Runs Triton's client examples and perf_analyzer against our models: ``python tests/qa/run_client_examples.py CHECKOUT
-[NAME ...]``.
+"""Runs Triton's client examples and perf_analyzer against Penstock's models.
 
-CHECKOUT is one of https://github.com/triton-inference-server/client. Its examples in ``src/python/examples`` are run as they are,
-each against a model folder of ours with the name, inputs and outputs of the model that it was written for. With
-``--perf-analyzer PROGRAM``, that program, which the wheel of tritonclient 2.50 has in it, measures the same models. Writes a table in
-Markdown to ``--table`` (docs/triton-clients.md has it), and fails unless all that can run here is answered.
+    python tests/qa/run_client_examples.py CHECKOUT [NAME ...]
+
+CHECKOUT is a checkout of https://github.com/triton-inference-server/client. The examples in ``src/python/examples`` are run, unchanged
+except for ports and listed edits, each against a Penstock model with the same name, inputs and outputs as the model for which it was written.
+With ``--perf-analyzer PROGRAM``, that program, which the wheel of tritonclient 2.50 contains, measures the same models. ``--table FILE``
+replaces the table in a Markdown file such as docs/triton-clients.md. The exit status is 1 if an example that can run here is not answered.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ _DECORATORS = """
 
 @dataclass(frozen=True)
 class Model:
-    """A model folder of ours.
+    """The contents of a model folder that Penstock serves.
 
     Attributes:
-        definition: its pipeline's definition; empty: it is an ensemble.
-        config: the configuration besides the backend.
-        files: further files beside its configuration.
-        functions: the functions that the pipeline calls.
-        ranks: the ranks of its outputs, where a run with generated data does not find them.
+        definition: the code that defines the pipeline; empty for an ensemble.
+        config: the lines of `config.pbtxt` besides the name and the backend.
+        files: the names and contents of further files next to `config.pbtxt`.
+        functions: the code of functions that the pipeline calls.
+        ranks: the number of dimensions of each output, if running the pipeline with generated data does not reveal it.
     """
 
     definition: str
@@ -61,7 +62,7 @@ class Model:
 
 
 def _sums(kind: str) -> Model:
-    """Return the sum and the difference of two vectors."""
+    """Return a model that computes the sum and the difference of two vectors."""
     definition = f"""
     def simple():
         a = fn.external_source(name="INPUT0", dtype=types.{kind}, ndim=1)
@@ -150,7 +151,7 @@ MODELS = {
             return fn.copy(fn.external_source(name="INPUT0", dtype=types.INT32, ndim=1), name="OUTPUT0")
         """
     ),
-    # Without batches in Triton's sense: the channels of an image are the samples.
+    # This model has no batches in Triton's sense: the channels of an image are its samples.
     "densenet_onnx": Model(
         """
         def densenet_onnx():
@@ -196,11 +197,11 @@ ensemble_scheduling {
         _LABELS,
     ),
 }
-"""The models by the names in the examples. Those for images report which of red, green and blue is strongest."""
+"""The models by the names that the examples use. Models for images report which of red, green and blue is the strongest."""
 
 
 def write_models(folder: Path) -> None:
-    """Write the model folders."""
+    """Write the model folders into a folder."""
     for name, model in MODELS.items():
         version = folder / name / "1"
         version.mkdir(parents=True)
@@ -223,16 +224,16 @@ def write_models(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Example:
-    """One example.
+    """One run of a client example.
 
     Attributes:
-        script: the path in the examples' folder, without its suffix.
-        model: the model of ours that stands in for the example's.
-        arguments: the command-line arguments besides the server's address; ``IMAGE`` is a file with a red image.
-        expects: the output that it must print; empty: its exit status decides.
-        missing: why it cannot run here; empty: it can.
-        change: the edit, in words; empty: none.
-        edits: texts and their replacements.
+        script: the example's path in the folder of examples, without the suffix.
+        model: the Penstock models to which the example sends requests.
+        arguments: the command-line arguments besides the server's address; ``IMAGE`` is replaced by the path of a red image.
+        expects: a text that the example must print; if empty, only the exit status counts.
+        missing: the reason why the example cannot run here; empty if it can.
+        change: a description of the edits; empty if there are none.
+        edits: texts in the script, and their replacements.
     """
 
     script: str
@@ -245,7 +246,7 @@ class Example:
 
     @property
     def name(self) -> str:
-        """The name in the table."""
+        """The example's name in the table."""
         return " ".join((self.script, *self.arguments))
 
 
@@ -315,7 +316,7 @@ EXAMPLES = (
     Example("simple_grpc_cudashm_client", "", missing=_NO_GPU),
 )
 
-# Speed is not judged here, so that any measurement is stable.
+# perf_analyzer repeats measurements until they are stable. Speed is not judged here, so variations of 999 % count as stable.
 _PERF = ("--measurement-mode", "count_windows", "--measurement-request-count", "200", "-s", "999", "-r", "3")
 MEASUREMENTS = (
     ("simple", ("-i", "http")),
@@ -326,18 +327,18 @@ MEASUREMENTS = (
     ("inception_graphdef", ("-i", "http", "-b", "2")),
     ("simple_sequence", ("-i", "grpc", "--streaming")),
 )
-"""perf_analyzer's measurements: a model, and the options."""
+"""The measurements of perf_analyzer: the name of a model, and the command-line options."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table.
+    """A row of the table.
 
     Attributes:
         name: the name of the example.
-        model: the model that it sent requests to.
+        model: the model to which requests were sent.
         result: ``answered``, ``not answered`` or ``cannot run``.
-        note: the edit, or why there is none.
+        note: a description of the edits, or the reason for the result.
     """
 
     name: str
@@ -354,8 +355,8 @@ class Runner:
 
     Args:
         checkout: the checkout of Triton's clients.
-        server: the server that serves `MODELS`.
-        folder: the folder for copies and files.
+        server: a server that serves `MODELS`.
+        folder: a folder for copies of the examples, and for their files.
     """
 
     def __init__(self, checkout: Path, server: LocalServer, folder: Path) -> None:
@@ -368,10 +369,10 @@ class Runner:
         self._image.write_bytes(buffer.getvalue())
 
     def run(self, example: Example) -> Row:
-        """Run an example."""
+        """Run an example, and return its row of the table."""
         if example.missing:
             return Row(example.name, example.model, "cannot run", example.missing)
-        # An edit of all: this server's ports, which not all examples have an option for.
+        # In every example, the ports are replaced by this server's, as not all examples have an option for them.
         text = (self._examples / f"{example.script}.py").read_text()
         script = self._folder / f"{example.script}.py"
         ports = (("localhost:8000", self._server.http_url), ("localhost:8001", self._server.grpc_url))
@@ -385,7 +386,7 @@ class Runner:
         return self._call(command, example.name, example.model, example.expects, example.change)
 
     def measure(self, program: Path, model: str, arguments: Sequence[str]) -> Row:
-        """Run perf_analyzer."""
+        """Run perf_analyzer on a model, and return the row of the table."""
         url = self._server.http_url if "http" in arguments else self._server.grpc_url
         name = " ".join(("perf_analyzer", *arguments))
         return self._call([str(program), "-m", model, "-u", url, *arguments, *_PERF], name, model, "Throughput: ")
@@ -404,14 +405,14 @@ class Runner:
 
 
 def _reason(output: str) -> str:
-    """Return the line of an output that states the error, without the parts that differ from run to run."""
+    """Return the line of an output that describes the error, without temporary paths, which differ in each run."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     telling = [line for line in lines if re.search(r"error|fail|exception|expect", line, re.IGNORECASE)]
     return re.sub(r"/tmp/\S+/", "", (telling or lines or ["no output"])[-1])[:200]
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return the rows in Markdown."""
+    """Return the rows as a table in Markdown."""
     head = ["| example | our model | result | what was changed, or why not |", "| --- | --- | --- | --- |"]
     return "\n".join([*head, *map(str, rows)])
 
@@ -434,7 +435,7 @@ def main() -> None:
                 print(f"{model.name}: {model.state} {model.reason}", flush=True)
             runner, rows = Runner(given.checkout.resolve(), server, scratch), []
             wanted = [each for each in EXAMPLES if _asked(each.name, given.names)]
-            # Examples that unload a model come last.
+            # Examples that unload a model run last.
             for example in sorted(wanted, key=lambda each: "model_control" in each.script):
                 server.control.load("simple")
                 rows.append(runner.run(example))
@@ -454,7 +455,7 @@ def _asked(name: str, parts: Sequence[str]) -> bool:
 
 
 def _replace_table(path: Path, text: str) -> None:
-    """Replace the table in a page."""
+    """Replace the table in a Markdown file."""
     lines = path.read_text().splitlines()
     first = next(number for number, line in enumerate(lines) if line.startswith("| example "))
     last = next((number for number in range(first, len(lines)) if not lines[number].startswith("|")), len(lines))

@@ -1,10 +1,10 @@
 """Runs the DALI backend's QA suites and examples on Penstock: ``python tests/qa/run_qa.py CHECKOUT [SUITE ...]``.
 
-CHECKOUT is one of https://github.com/triton-inference-server/dali_backend. Each suite is copied into a temporary folder, set
-up by its own ``setup.sh``, served by ``penstock serve --as dali --device cpu``, and tested by its own ``test.sh``: as they are,
-except for what :data:`SUITES` says. Where these scripts call ``python``, it runs Penstock in DALI's place; with
-``--client-python``, clients run in an interpreter that has DALI itself, so that their references are DALI's own. Prints a
-table, and fails unless all that can run here passes.
+CHECKOUT is a checkout of https://github.com/triton-inference-server/dali_backend. Each suite is copied into a temporary folder, set up by
+its ``setup.sh``, served by ``penstock serve --as dali --device cpu``, and tested by its ``test.sh``, unchanged except for the edits in
+:data:`SUITES`. The scripts' ``python`` runs programs for DALI on Penstock; with ``--client-python``, the tests run in an interpreter that
+has real DALI, which then computes the expected results. The outcomes are printed as a table, and the exit status is 1 if a suite that can
+run here fails.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _TIMEOUT = 300.0
 
 @dataclass(frozen=True)
 class Suite:
-    """One suite or example.
+    """One suite or example of the DALI backend.
 
     Attributes:
-        folder: the folder in the checkout.
-        flags: the flags for Triton, as the suite asks for them.
-        test: the command that tests it; ``$GRPC_ADDR`` is the server.
-        setup: the command that sets it up.
-        change: the edit, in words; empty: none.
-        edits: regular expressions and replacements in the suite's Python files.
-        stand_in: makes what the suite wants of files that are not in the checkout, in the suite's folder.
-        missing: why it cannot run here; empty: it can.
+        folder: the suite's folder in the checkout.
+        flags: the flags for Triton with which the suite is meant to be served.
+        test: the command that tests the suite; ``$GRPC_ADDR`` is the server's address.
+        setup: the command that sets up the suite.
+        change: a description of the edits; empty if there are none.
+        edits: regular expressions and their replacements in the suite's Python files.
+        stand_in: writes substitutes for files that the suite needs and the checkout lacks; it is called with the suite's folder.
+        missing: the reason why the suite cannot run here; empty if it can.
     """
 
     folder: str
@@ -55,12 +55,12 @@ class Suite:
 
     @property
     def name(self) -> str:
-        """The name in the table."""
+        """The suite's name in the table."""
         return self.folder.removeprefix("qa/").removeprefix("docs/")
 
 
 def _videos(folder: Path) -> None:
-    """Write stand-ins for DALI_extra's videos: a few of each kind of codec that every FFmpeg has."""
+    """Write substitutes for DALI_extra's videos, in a codec that every build of FFmpeg has."""
     for number, (name, frames) in enumerate(
         (("cfr/test_1_mjpeg", 12), ("cfr/test_2_mjpeg", 20), ("vfr/test_1_mjpeg", 7))
     ):
@@ -85,7 +85,7 @@ def _video(path: Path, frames: int, seed: int) -> None:
 
 
 def _maps(folder: Path) -> None:
-    """Write stand-ins for the maps of a lens, around the picture's middle."""
+    """Write substitutes for the coordinate maps of a lens, relative to the middle of the picture."""
     y, x = np.mgrid[:1080, :1920].astype(np.float32)
     np.savez(folder / "remap.npz", remap_x=x - 960, remap_y=y - 540)
 
@@ -160,11 +160,11 @@ SUITES = (
 
 @dataclass
 class Outcome:
-    """The outcome of a suite.
+    """The outcome of running a suite.
 
     Attributes:
         state: ``passes``, ``fails`` or ``cannot run``.
-        detail: the end of what was printed, where it failed.
+        detail: if the suite failed, the last lines of its output, or the server's error.
     """
 
     state: str
@@ -178,10 +178,10 @@ class Runner:
 
     Attributes:
         checkout: the checkout of the DALI backend.
-        server_python: the serving environment.
-        client_python: the interpreter that has DALI, for clients; None: this one, with Penstock instead of DALI.
-        device: the argument of ``penstock serve --device``.
-        keep: leave the folders behind.
+        server_python: the Python environment that serves; None for the default one.
+        client_python: an interpreter with real DALI, which runs the tests; None: the current one, with Penstock instead of DALI.
+        device: the value of ``penstock serve --device``.
+        keep: whether the temporary folders remain after the run.
     """
 
     checkout: Path
@@ -192,7 +192,7 @@ class Runner:
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="penstock-qa-")))
 
     def run(self, suite: Suite) -> Outcome:
-        """Run one suite, from its setup on."""
+        """Set up, serve and test one suite."""
         if suite.missing:
             return Outcome("cannot run", suite.missing)
         began = time.monotonic()
@@ -216,7 +216,7 @@ class Runner:
         return Outcome("passes", seconds=time.monotonic() - began)
 
     def close(self) -> None:
-        """Remove the folders."""
+        """Remove the temporary folders, unless they are to be kept."""
         if not self.keep:
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -228,7 +228,7 @@ class Runner:
             path.write_text(text)
 
     def _call(self, command: str, folder: Path, python: str | None, **variables: str) -> None:
-        """Run one of the suite's commands, with the requested ``python``."""
+        """Run one of the suite's commands, whose ``python`` is the interpreter at a path, or runs on Penstock if None."""
         environment = os.environ | {
             "DALI_BACKEND_REPO_ROOT": str(self.checkout),
             "DALI_EXTRA_PATH": str(folder / "dali_extra"),
@@ -245,13 +245,13 @@ class Runner:
             timeout=_TIMEOUT,
             check=False,
         )
-        # The scripts go on after a failure: their output has to be checked, too.
+        # The scripts continue after a failure, so their output is searched for errors as well.
         if done.returncode or "Traceback (most recent call last)" in done.stdout:
             tail = "\n".join(done.stdout.splitlines()[-15:])
             raise _FailedError(f"`{command}` ended with {done.returncode}:\n{tail}")
 
     def _programs(self, python: str | None) -> Path:
-        """Return a folder with the programs ``python`` and ``python3``: that interpreter, or Penstock instead of DALI."""
+        """Return a folder with the programs ``python`` and ``python3``, which run an interpreter, or Penstock instead of DALI if None."""
         folder = self.folder / ("penstock" if python is None else "dali")
         if not folder.is_dir():
             folder.mkdir()

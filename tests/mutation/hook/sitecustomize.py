@@ -1,4 +1,4 @@
-"""Installs the import hook of ``loading.py`` in every Python that tests start: this folder is on ``PYTHONPATH``."""
+"""Installs the import hook of ``loading.py`` in every Python process that tests start, as this folder is on ``PYTHONPATH``."""
 
 from __future__ import annotations
 
