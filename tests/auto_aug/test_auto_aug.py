@@ -1,4 +1,4 @@
-"""Augmentations and policies: their structure, and errors for invalid ones; golden cases cover the values."""
+"""Augmentations and policies: their structure, and errors for invalid ones. Golden cases test their values."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def test_other_shells_are_refused() -> None:
     [("penstock comp", "completion"), ("penstock serve --li", "--listen"), ("penstock completion z", "zsh")],
 )
 def test_the_program_completes_words(words: str, completed: str) -> None:
-    """Request completions as bash's scripts do: by variables, through the program's entry point."""
+    """Request completions as bash's scripts do: through environment variables and the program's entry point."""
     asked = {"_PENSTOCK_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     program = "import sys; sys.argv = ['penstock']; from penstock.cli import main; main()"
     command = [sys.executable, "-c", program]

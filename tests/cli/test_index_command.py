@@ -1,4 +1,4 @@
-"""``penstock index``: readers accept the indices, and DALI's scripts are available under their names."""
+"""``penstock index`` writes indices that readers accept, and is available under the names of DALI's scripts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def write_records(path: Path) -> Path:
 
 
 def write_recordio(path: Path) -> Path:
-    """Write records with an image header, without labels, and a body; the second record is split into two parts."""
+    """Write two records with an image header and a body, but without labels; the second record is split into two parts."""
     header = struct.pack("<IfQQ", 0, 7, 0, 0)
     parts = [(0, header + b"abc"), (1, header), (3, b"d"), (0, header + b"efgh")]
     with open(path, "wb") as file:
@@ -53,7 +53,7 @@ def test_an_archive(tmp_path: Path) -> None:
     archive = write_archive(tmp_path / "train.tar", names)
     result = index(archive)
     assert result.exit_code == 0, result.output
-    # As DALI's wds2idx writes it, except for the file without an extension, which wds2idx mistakes for another.
+    # These are the lines that DALI's wds2idx writes, except that it confuses the file without an extension with another one.
     assert (tmp_path / "train.idx").read_text().splitlines() == [
         "v1.2 3",
         "jpg 512 10 a/0001.jpg txt 1536 10 a/0001.txt",

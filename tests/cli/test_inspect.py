@@ -1,4 +1,4 @@
-"""`penstock inspect`: what passes change, the results for given files, and the HTML report."""
+"""`penstock inspect` shows what passes change and the results for given files, and writes an HTML report."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def inspect(*arguments: object, exit_code: int = 0) -> str:
 
 
 class Page(HTMLParser):
-    """The contents of a page: text, pictures, anchors and references."""
+    """The text, pictures, anchors and references of an HTML page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ def test_a_page_shows_graphs_passes_and_what_each_operator_gives(photos: Path, t
     assert "_fused__Image 'normalized': all samples at once" in text
     assert f"wrote {page}" in text
     shown = Page(page)
-    # Three decoded, three resized and three normalized images; encoded bytes are not shown as pictures.
+    # Three decoded, three resized and three normalized images. Encoded bytes are not shown as pictures.
     assert shown.images == 9
     assert "60×80×3 uint8" in shown.text
     assert "3×24×32 float32" in shown.text

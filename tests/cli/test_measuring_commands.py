@@ -1,4 +1,4 @@
-"""``penstock trace`` and ``penstock bench``."""
+"""``penstock trace`` and ``penstock bench`` report measurements."""
 
 from __future__ import annotations
 

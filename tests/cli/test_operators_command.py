@@ -1,4 +1,4 @@
-"""``penstock operators``: lists each operator once, with reasons for absent ones."""
+"""``penstock operators`` lists each operator once, and gives reasons for absent ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``penstock export --preset`` with files that are not a model's configuration: the error is one line."""
+"""``penstock export --preset`` reports a file that is not a model's configuration in one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CLASSES_NEAR_CLIP = "The nearest names are CLIPImageProcessor, "
 
 
 def export(path: Path) -> str:
-    """Return the command's output."""
+    """Run `penstock export --preset` on a file, and return the output."""
     words = [sys.executable, "-m", "penstock", "export", "--preset", path, path.parent / "model"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode

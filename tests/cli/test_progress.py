@@ -1,4 +1,4 @@
-"""The progress that ``penstock serve`` shows while a server starts."""
+"""``penstock serve`` shows progress while a server starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``penstock serve`` as a process: start, reports, recovery, shutdown, and clean-up."""
+"""``penstock serve`` as a process: it starts, reports, recovers, shuts down and cleans up."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ output [ { name: "y" data_type: TYPE_FP32 dims: [ 1 ] } ]
 instance_group [ { kind: KIND_CPU } ]
 """
 
-# The test may run as a shell's background job, which ignores Ctrl-C, or under nohup, which ignores SIGHUP.
+# Signals get their default effects: a shell's background job, such as this test may be, ignores Ctrl-C, and nohup makes it ignore SIGHUP.
 _UNDISTURBED = ["env", "--default-signal=INT,HUP"]
 
 
@@ -59,9 +59,9 @@ def wait(condition: Callable[[], bool]) -> None:
 
 
 def descendants(pid: int) -> list[tuple[int, str]]:
-    """Return process ids and names of a process's children and their children."""
+    """Return the id and the name of each descendant of a process."""
     found = []
-    # Children of all threads, as Triton is not started by the main thread.
+    # The children of all threads are listed, as Triton is not started by the main thread.
     lists = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
     for child in " ".join(lists).split():
         try:
@@ -73,7 +73,7 @@ def descendants(pid: int) -> list[tuple[int, str]]:
 
 
 class Serving:
-    """The command, run until it serves."""
+    """A `penstock serve` process, started and ready."""
 
     def __init__(self, repository: Path, out: Path, *flags: str) -> None:
         self.out = out
@@ -94,7 +94,7 @@ class Serving:
         return [pid for pid, own in descendants(self.process.pid) if own.startswith(name)]
 
     def left_behind(self) -> list[str]:
-        """Return what the command leaves behind after its end: processes, folders, shared memory."""
+        """Return the processes, folders and shared memory that are left after the command has ended."""
         left = [f"{pid} {name}" for pid, name in self.started if Path(f"/proc/{pid}").exists()]
         left += [str(self.folder)] if self.folder.exists() else []
         return left + [str(path) for path in Path("/dev/shm").glob(f"{self.shared_memory}*")]
@@ -137,7 +137,7 @@ def test_serves_until_it_is_told_to_stop(serve: Callable[..., Serving], end: sig
     serving.process.send_signal(end)
     assert serving.process.wait(60) == 0
     assert "stopping" in serving.text()
-    # Children whose parent ended first are reaped by another process, some time later.
+    # A process whose parent has ended is reaped by another process, after some time.
     wait(lambda: serving.left_behind() == [])
 
 

@@ -1,4 +1,4 @@
-"""The options of ``penstock serve`` that are settings of the server."""
+"""Options of ``penstock serve`` that become settings of the server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.cli.serve import command
 
 
 def settings(repository: Path, *words: str) -> dict[str, str]:
-    """Return the settings from a command line."""
+    """Return the settings that result from options on the command line."""
     context = command.make_context("serve", [str(repository), *words])
     return settings_from_options(dict(context.params))
 

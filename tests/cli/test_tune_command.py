@@ -1,4 +1,4 @@
-"""``penstock tune`` on a real server: finds the better settings, and writes them to the right file."""
+"""``penstock tune`` finds the better settings on a real server, and writes them to the right file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "serving"))
 
 from served import HEADER, add_model
 
-# The model sleeps for each batch of one sample: a second instance answers nearly twice as many requests, however few cores there are.
+# The model sleeps for each batch of one sample, so a second instance answers nearly twice as many requests, even on one core.
 PIPELINE = (
     HEADER
     + """

@@ -1,4 +1,4 @@
-"""The example clients and the demonstration, against a real Triton with this project's models."""
+"""The example clients and the demonstration work on a real Triton that serves this project's models."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def server() -> Iterator[LocalServer]:
 
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, int]:
-    """Return files of held-out digits, and the digits."""
+    """Return the paths of image files of held-out digits, each with its digit."""
     from PIL import Image
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
@@ -103,7 +103,7 @@ def test_help(client: str) -> None:
 
 @pytest.fixture
 def digits_models(tmp_path: Path) -> Path:
-    """Return a repository with the models of the digits only."""
+    """Return a model repository that contains only the models for digits."""
     folder = tmp_path / "models"
     folder.mkdir()
     for model in ("digits", "digits_preprocess", "digits_classifier"):

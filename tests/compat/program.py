@@ -1,6 +1,6 @@
 """An unmodified DALI program that exercises most of DALI's API.
 
-Also runs with DALI, where its expectations hold, too (debug mode only on a machine with a GPU). Prints ``ok`` for each point.
+The program also runs on DALI, where its assertions hold too (debug mode only on a machine with a GPU). Each part prints ``ok``.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""DALI programs run on Penstock: a complete one in a separate process, and the import rules."""
+"""DALI programs run on Penstock: a complete one in a separate process, and the rules for imports."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_modules_are_those_of_penstock(installed: None) -> None:
     assert dali.fn is penstock.fn
     assert dali.plugin_manager.load_library
     assert all(hasattr(dali, name) for name in dali.__all__)
-    # Penstock's own modules are unchanged.
+    # Penstock's modules keep their names.
     assert penstock.fn.__name__ == "penstock.fn"
     assert penstock.types.__spec__.name == "penstock.types"
 
@@ -125,7 +125,7 @@ def test_compiled_plugins(installed: None, tmp_path: Path) -> None:
         manager.load_library("libmine.so")
     with pytest.raises(TypeError, match="must be a string"):
         manager.load_library(5)
-    # As in DALI, libraries are found in subfolders with a certain name.
+    # As in DALI, plugin libraries are found in subfolders whose names follow a pattern.
     manager.load_directory(str(tmp_path / "nothing"))
     (tmp_path / "mine").mkdir()
     (tmp_path / "libdali_above.so").touch()
@@ -204,7 +204,7 @@ def test_memory_is_shared(installed: None) -> None:
 
 
 def test_specifications_are_made_of_names(installed: None) -> None:
-    """Compare specifications with those recorded from DALI for the same calls."""
+    """Compare the specifications of operators with those that DALI returned for the same calls."""
     backend = importlib.import_module("nvidia.dali.backend")
     spec, schema = backend.OpSpec("Resize"), backend.GetSchema("Resize")
     spec.AddInput("x", "cpu", 3).AddOutput("y", "cpu").AddArgumentInput("resize_x", "rx")
@@ -416,7 +416,7 @@ def test_capsules_are_looked_at(installed: None) -> None:
 
 
 class _Given:
-    """An object that exports a DLPack capsule of memory on the CPU."""
+    """An object that exports memory on the CPU as a DLPack capsule."""
 
     def __init__(self, capsule: object) -> None:
         self._capsule = capsule
@@ -512,7 +512,7 @@ def test_transforms_of_torchvision(installed: None) -> None:
 
 
 def test_transforms_of_programs(installed: None) -> None:
-    """Define transforms as DALI's page on custom operators does: for a `Compose`, and as functions."""
+    """Define transforms as in DALI's documentation of custom operators: in a `Compose`, and as functions."""
     operator = importlib.import_module("nvidia.dali.experimental.torchvision.v2.operator")
     torchvision = importlib.import_module("nvidia.dali.experimental.torchvision")
     dynamic = importlib.import_module("nvidia.dali.experimental.dynamic")

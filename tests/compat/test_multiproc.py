@@ -1,4 +1,4 @@
-"""DALI's private `_multiproc`: batches, queues and workers that programs use directly."""
+"""DALI's private module `_multiproc`, whose batches, queues and workers programs use directly."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def failing(info: SampleInfo) -> np.ndarray:
 
 
 class Counting:
-    """An iterable, which is read by one worker only."""
+    """An iterable source, which only one worker reads."""
 
     def __iter__(self) -> Counting:
         self.count = 0
@@ -103,7 +103,7 @@ def test_workers_call_several_callbacks(start_method: str) -> None:
         pool.schedule_batch(2, TaskArgs.make_sample(SampleRange(0, 1, 0, 0)))
         assert pool.contexts[0].dedicated_worker_id is None
         assert pool.contexts[1].dedicated_worker_id == 0
-        # The callbacks' batches can be received in any order.
+        # The batches of different callbacks can be received in any order.
         assert [len(pool.receive_batch(1)) for _ in range(3)] == [1, 2, 3]
         for number in range(2):
             expected = [[number * 5 + index, index, number] for index in range(5)]

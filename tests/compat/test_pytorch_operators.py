@@ -1,4 +1,4 @@
-"""Operators of programs for `nvidia.dali.experimental.torchvision` take tensors of PyTorch, whatever their strides."""
+"""The operators of `nvidia.dali.experimental.torchvision` take PyTorch tensors with any strides."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def installed() -> Iterator[None]:
 
 
 def test_tensors_of_permuted_pixels(installed: None) -> None:
-    """`pil_to_tensor` and `permute` give tensors whose channels lie side by side."""
+    """`pil_to_tensor` and `permute` return tensors in which the channels of a pixel are adjacent in memory."""
     operator = importlib.import_module("nvidia.dali.experimental.torchvision.v2.operator")
     torchvision = importlib.import_module("nvidia.dali.experimental.torchvision")
     dynamic = importlib.import_module("nvidia.dali.experimental.dynamic")

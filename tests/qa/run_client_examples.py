@@ -3,9 +3,10 @@
     python tests/qa/run_client_examples.py CHECKOUT [NAME ...]
 
 CHECKOUT is a checkout of https://github.com/triton-inference-server/client. The examples in ``src/python/examples`` are run, unchanged
-except for ports and listed edits, each against a Penstock model with the same name, inputs and outputs as the model for which it was written.
-With ``--perf-analyzer PROGRAM``, that program, which the wheel of tritonclient 2.50 contains, measures the same models. ``--table FILE``
-replaces the table in a Markdown file such as docs/triton-clients.md. The exit status is 1 if an example that can run here is not answered.
+except for ports and listed edits, each against a Penstock model with the same name, inputs and outputs as the model for which it was
+written. With ``--perf-analyzer PROGRAM``, that program, which the wheel of tritonclient 2.50 contains, measures the same models.
+``--table FILE`` replaces the table in a Markdown file such as docs/triton-clients.md. The exit status is 1 if an example that can run here
+is not answered.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The text of configurations is cut into tokens without loss, and fields are found whatever surrounds them."""
+"""Configuration texts are split into tokens without loss, and fields are found in any surroundings."""
 
 from __future__ import annotations
 
