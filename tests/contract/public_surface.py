@@ -1,8 +1,8 @@
-"""Record the public surface: names, arguments, commands, settings and format versions that releases keep compatible.
+"""Records the public surface: names, arguments, commands, settings and format versions that releases keep compatible.
 
     python tests/contract/public_surface.py --write    # after a release, or after a change that the changelog announces
 
-The policy is in docs/versions.md, the surface of the last release in `public_surface.json`.
+docs/versions.md describes the policy; `public_surface.json` contains the surface of the last release.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _API_PAGES = Path(__file__).parents[2] / "docs" / "api"
 _DOCUMENTED = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
 # Plugins import frameworks that are not always installed. Their names follow the frameworks and DALI; the plugins' tests compare them.
 _PLUGINS = "penstock.plugin."
-# Members of classes that programs may use: DALI's, and ours that the docs mention. Others serve Penstock itself, and may change.
+# The members that programs may use: DALI's, and those of Penstock that the docs mention. Penstock uses other members
+# internally; they may change.
 _TENSOR = """as_cpu copy_to_external data_ptr device_type dtype get_property layout ndim reinterpret set_layout shape source_info
     squeeze"""
 _TENSOR_LIST = """as_cpu as_reshaped_tensor as_tensor at copy_to_external data_ptr device_id device_type dtype is_dense_tensor layout ndim
@@ -48,19 +49,19 @@ MEMBERS = {
     "TensorListGPU": _TENSOR_LIST,
 }
 
-# A parameter as its kind and its default ("" for a required one).
+# A parameter's kind and default, by its name. The default of a required parameter is "".
 Parameters = dict[str, list[str]]
 Surface = dict[str, Parameters]
 
 
 def surface() -> Surface:
-    """Return the parameters of all public names; names that cannot be called have none."""
+    """Return the parameters of each public name, by the name; names that cannot be called have no parameters."""
     found = dict([*_names(), *_operators(), *_commands(), *_settings(), *_metrics(), *_formats()])
     return {name: found[name] for name in sorted(found)}
 
 
 def _names() -> Iterator[tuple[str, Parameters]]:
-    """Yield the names in the API reference: a class with its methods, a module with its names."""
+    """Yield the names in the API reference with their parameters: classes and their methods, and the members of modules."""
     import penstock
 
     yield from ((f"penstock.{name}", {}) for name in penstock.__all__)
@@ -111,7 +112,7 @@ def _parameters(value: object) -> Parameters:
 
 
 def _default(value: object) -> str:
-    """Return a text that does not depend on the process: no addresses of objects."""
+    """Return a default as text that is the same in each process: without addresses of objects."""
     return f"<{type(value).__name__}>" if " at 0x" in repr(value) else repr(value)
 
 
@@ -154,7 +155,7 @@ def _formats() -> Iterator[tuple[str, Parameters]]:
 
 
 def incompatible(recorded: Surface, current: Surface) -> list[str]:
-    """Return a sentence for each change in `current` that breaks programs written for `recorded`."""
+    """Return a sentence for each difference of `current` that breaks programs written for `recorded`."""
     found = [f"{name} is gone" for name in recorded if name not in current]
     for name, before in recorded.items():
         now = current.get(name, before)
@@ -176,7 +177,7 @@ def _positional(parameters: Parameters, names: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Print the differences from the recorded surface; with `--write`, record the current one."""
+    """Print the differences from the recorded surface; with `--write`, record the current surface instead."""
     current = surface()
     recorded: Surface = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     for line in incompatible(recorded, current):

@@ -1,4 +1,4 @@
-"""An operator added by following CONTRIBUTING works, and the sweeps test it without its being listed anywhere."""
+"""The operator that CONTRIBUTING shows works, and the sweeps find and test it without further registration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# Contributors may add operators of the same names, so the documentation's operators are renamed here.
+# Contributors may add operators of these names, so the documentation's operators are renamed here.
 RENAMED = {"Invert": "ShownInvert", "fn.invert": "fn.shown_invert"}
 PROGRAM = """
 import invert
@@ -78,7 +78,7 @@ class ShownSolarize(Operator):
 
 
 def shown() -> tuple[str, str]:
-    """Return the operator in CONTRIBUTING, and its test."""
+    """Return the code of the operator and of the test that CONTRIBUTING shows."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     for name, other in RENAMED.items():
         text = text.replace(name, other)
@@ -88,14 +88,14 @@ def shown() -> tuple[str, str]:
 
 def test_the_operator_in_ten_minutes(tmp_path: Path) -> None:
     (tmp_path / "invert.py").write_text(shown()[0], encoding="utf-8")
-    # In a separate process: a registered operator stays registered.
+    # A separate process is used, as an operator cannot be unregistered.
     subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, check=True)
 
 
 def test_its_test(tmp_path: Path) -> None:
     for name, text in zip(("invert.py", "test_invert.py"), shown(), strict=True):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    # The folder of a real operator would be below these, whose helpers it uses.
+    # In the repository, the test would be in a subfolder of `tests/operators`, whose helpers it could import.
     paths = [str(tmp_path), str(ROOT / "tests"), str(ROOT / "tests" / "operators"), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-m", "pytest", "-p", "invert", "-p", "conftest", str(tmp_path / "test_invert.py")]
@@ -103,7 +103,7 @@ def test_its_test(tmp_path: Path) -> None:
 
 
 def swept(module: str, operator: str, folder: Path) -> set[str]:
-    """Run the sweeps for an operator that a module declares; return the names of those that passed."""
+    """Run the sweeps for the operator that a module declares; return the names of the tests that passed."""
     command = [sys.executable, "-m", "pytest", "-p", module, "tests/sweeps", "-k", operator, "--junitxml"]
     paths = [str(folder), str(ROOT / "backend"), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
@@ -119,12 +119,12 @@ def swept(module: str, operator: str, folder: Path) -> set[str]:
 )
 def test_a_new_operator_is_swept(operator: str, text: str, tmp_path: Path) -> None:
     (tmp_path / "declared.py").write_text(text, encoding="utf-8")
-    # The new operator has no sample that it refuses, and no other name.
+    # The new operators refuse no samples and have no aliases, so these tests have no cases for them.
     missing = {"test_a_bad_sample_fails_alone", "test_aliases_are_the_operator"}
     assert swept("declared", operator, tmp_path) == sweeps_of("test_promises.py", "test_declarations.py") - missing
 
 
 def sweeps_of(*files: str) -> set[str]:
-    """Return the names of the sweeps' tests."""
+    """Return the names of the tests in files of sweeps."""
     texts = [(ROOT / "tests" / "sweeps" / file).read_text(encoding="utf-8") for file in files]
     return {name for text in texts for name in re.findall(r"^def (test_\w+)", text, re.MULTILINE)}

@@ -1,4 +1,4 @@
-"""Messages and pages tell users to install this package, not another one of a similar name."""
+"""Messages and pages tell users to install this package, rather than another package with a similar name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from penstock.serving.environment import DISTRIBUTION
 
 ROOT = Path(__file__).parents[2]
-# An installation of a package called `penstock`, or of its extras.
+# Commands that would install the package `penstock`, which is not this project's.
 _STRANGERS_PACKAGE = re.compile(
     r"""(?:pip install|uv add)[^\n`]*?["' ]penstock(?=[\["'`\s=]|$)|(?<![\w/-])penstock\[[a-z]"""
 )

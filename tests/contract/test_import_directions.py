@@ -1,4 +1,4 @@
-"""Each part of the package imports only from lower layers (see backend/DESIGN.md), and the core loads only numpy."""
+"""Each part of the package imports only from lower layers (see backend/DESIGN.md), and the core loads numpy only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from penstock.graph.parsing import parse
 
 PACKAGE = Path(__file__).parents[2] / "backend" / "penstock"
-# Parts of the same layer, on one line, may import from each other.
+# The layers, lowest first. Parts in the same line are in the same layer, and may import from each other.
 LAYERS = [
     {"data_types", "errors", "pickling", "private_folders"},
     {"core"},
@@ -31,7 +31,7 @@ LAYERS = [
     {"examples", "plugin.torchvision", "compat.torchvision"},
     {"cli", "model", "__main__"},
 ]
-# The package's public face is the part without a name; packages within a part may have separate lines.
+# The part without a name is the package's public interface. Packages within a part may be in layers of their own.
 LAYER_OF = {part: number for number, layer in enumerate(LAYERS) for part in layer}
 LAZY = (
     "cloudpickle",
@@ -67,14 +67,14 @@ def part_of(module: str) -> str:
 
 
 def known_module(name: str) -> str:
-    """Return the module of that name, or the one that has it as an attribute."""
+    """Return the name itself if it is a module, else the module of which it is an attribute."""
     while name not in MODULES:
         name = name.rpartition(".")[0]
     return name
 
 
 def named_in(node: ast.AST) -> list[str]:
-    """Return the names of this package in an import statement."""
+    """Return the full names of this package's modules and members in an import statement."""
     if isinstance(node, ast.ImportFrom):
         assert node.level == 0, "relative imports are not looked at here"
         names = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -85,7 +85,7 @@ def named_in(node: ast.AST) -> list[str]:
 
 @functools.cache
 def imports(module: str) -> frozenset[str]:
-    """Return the modules that a module imports: at its top, in functions, and for typing."""
+    """Return the modules that a module imports at the top, in functions, and for type checking."""
     tree = parse(MODULES[module].read_text(encoding="utf-8"))
     return frozenset(known_module(name) for node in ast.walk(tree) for name in named_in(node)) - {module}
 
@@ -119,7 +119,7 @@ def test_operators_know_no_other_operator() -> None:
         tree = parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("penstock.operators."):
-                # Operators import only shared code of their family, which is in modules whose names begin with an underscore.
+                # Operators may import only modules whose names begin with an underscore, which are shared within the family.
                 assert node.module.rsplit(".", 1)[1].startswith("_"), f"{path} imports {node.module}"
 
 
@@ -142,12 +142,12 @@ def test_import_is_quick() -> None:
         output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
         times.append([float(text) for text in output.split()])
     package, functions = (min(column) for column in zip(*times))
-    # A generous limit: this guards against loading a large library by accident, which costs seconds.
+    # The limit is generous: the test detects that a large library is loaded by accident, which takes seconds.
     assert package < 0.5
     assert functions < 3
 
 
 def test_no_module_is_shadowed_by_a_script() -> None:
-    # `types.py` and `math.py` shadow the standard library for files of their folder that are run as scripts.
+    # If a file here were run as a script, `types.py` and `math.py` would shadow the standard library.
     for path in PACKAGE.glob("*.py"):
         assert not path.read_text(encoding="utf-8").startswith("#!")

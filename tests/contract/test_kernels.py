@@ -1,4 +1,4 @@
-"""Functions that are compiled only for use in kernels are not called from Python, which would crash the process."""
+"""Functions that only compiled code may call are not called from Python, which would crash the process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def decorators(node: ast.FunctionDef) -> list[str]:
     return [ast.unparse(decorator) for decorator in node.decorator_list]
 
 
-@functools.cache  # on demand, as each process that shares the tests collects all of them
+@functools.cache  # computed in a test, as otherwise each worker process would do so at collection
 def inner_functions() -> set[Function]:
     return {
         (module_of(path), node.name)
@@ -35,7 +35,7 @@ def inner_functions() -> set[Function]:
 
 
 def used_by_python(node: ast.AST) -> Iterator[str]:
-    """Yield the names that a module uses outside compiled functions."""
+    """Yield the names that a module uses outside of compiled functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef) and is_compiled(child):
             continue
@@ -67,7 +67,7 @@ def test_python_calls_none() -> None:
 
 
 def inner_called_by_python(tree: ast.Module, module: str, inner: set[tuple[str, str]]) -> Iterator[str]:
-    """Return the names of inner functions that a module uses outside compiled ones."""
+    """Return the names of functions decorated with `inner` that a module uses outside of compiled functions."""
     known = {name: (owner, name) for owner, name in inner if owner == module}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:

@@ -1,4 +1,4 @@
-"""Operators, and rarely needed modules, are loaded when they are first used."""
+"""Operators and rarely needed modules are loaded when they are first used."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class {name}(Operator):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the package after a build: with an index of its operators."""
+    """Return the folder of a copy of the package as a build makes it, with an index of the operators."""
     folder = tmp_path_factory.mktemp("built")
     own = folder / "penstock" / "operators"
     own.mkdir(parents=True)
@@ -64,8 +64,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told_by(program: str, *paths: Path) -> list[str]:
-    """Return the lines that a program prints."""
-    # Without bytecode files, as Python would not notice a change within the same second that keeps a file's size.
+    """Run a program with ``paths`` as importable folders; return the lines that it prints."""
+    # Bytecode files are not written: Python would use an old one if a file changed within a second and kept its size.
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(map(str, (*paths, *sys.path))),
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -127,7 +127,7 @@ def test_all_operators_are_found(built: Path) -> None:
 
 
 def invented(folder: Path) -> Path:
-    """Return a package with two operators."""
+    """Return the folder of an invented package with two operators."""
     package = folder / "invented"
     package.mkdir()
     (package / "__init__.py").touch()
@@ -191,7 +191,7 @@ def test_what_an_index_does_not_describe_is_loaded_at_once(tmp_path: Path, how: 
 
 def test_a_name_that_the_index_does_not_know_yet_is_found(tmp_path: Path) -> None:
     module = invented(tmp_path) / "first.py"
-    module.write_text(module.read_text().replace("First", "Other"))  # of the same size
+    module.write_text(module.read_text().replace("First", "Other"))  # the file keeps its size
     assert told_by(OFFER + "find_schema('invented__Other')", tmp_path) == ["Other is loaded", "Second is loaded"]
 
 

@@ -1,8 +1,8 @@
-"""Names with a leading underscore are not used outside their module.
+"""Names with a leading underscore are used only in the module that defines them.
 
-A name is private to its module: others reach it neither as an attribute nor by import. A class's private attributes are
-shared with its subclasses, as ``self._name``. A module is private to its part of the package, the folder below
-`penstock`. If there is no public alternative, as for some functions of libraries, the line says why: ``# private: ...``.
+Other modules neither access such a name as an attribute nor import it. A class's private attributes are shared with its subclasses, which
+use them as ``self._name``. A private module may be imported only within its part of the package, the folder below `penstock`. If there is
+no public alternative, as for some functions of libraries, the line gives the reason in a comment: ``# private: ...``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 from penstock.graph.parsing import parse
 
 PACKAGE = Path(__file__).parents[2] / "backend" / "penstock"
-# Public all the same: of named tuples, and of syntax trees.
+# These names are public, although they begin with an underscore: attributes of named tuples and of syntax trees.
 PUBLIC = {"_asdict", "_attributes", "_fields", "_make", "_replace"}
 OWN = {"self", "cls", "super()"}
 BY_NAME = {"getattr", "setattr", "hasattr", "delattr"}
@@ -29,7 +29,7 @@ def is_private(name: str) -> bool:
 
 
 def defined_in(tree: ast.Module) -> set[str]:
-    """Return the names that a module defines: functions, classes, variables, and attributes of its objects."""
+    """Return the names that a module defines: functions, classes, variables, and attributes set on `self` or `cls`."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
@@ -42,7 +42,7 @@ def defined_in(tree: ast.Module) -> set[str]:
 
 
 def attribute_of(node: ast.AST) -> tuple[ast.expr, str] | None:
-    """Return the object and the name if an expression is an attribute or ``getattr(object, "name")``; else None."""
+    """Return the object and the attribute's name if a node is ``object.name`` or ``getattr(object, "name")``, otherwise None."""
     if isinstance(node, ast.Attribute):
         return node.value, node.attr
     if isinstance(node, ast.Call) and ast.unparse(node.func) in BY_NAME and isinstance(node.args[1], ast.Constant):
@@ -51,7 +51,7 @@ def attribute_of(node: ast.AST) -> tuple[ast.expr, str] | None:
 
 
 def imported_from_elsewhere(node: ast.ImportFrom, module: str) -> Iterator[str]:
-    """Yield the private names among those that a statement imports, except for modules of the same part."""
+    """Yield the private names that a statement imports, except for private modules of the same part."""
     part = module.split(".")[:2]
     for alias in node.names:
         parts = [*(node.module or "").split("."), alias.name]
@@ -63,7 +63,7 @@ def imported_from_elsewhere(node: ast.ImportFrom, module: str) -> Iterator[str]:
 
 
 def foreign_names(source: str, module: str) -> Iterator[tuple[int, str]]:
-    """Yield line and name for each use of another module's private name without a stated reason."""
+    """Yield the line number and the code of each use of another module's private name without a stated reason."""
     tree, lines = parse(source), source.splitlines()
     own = defined_in(tree)
     for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""The public names that users import."""
+"""Users can import the public names."""
 
 from __future__ import annotations
 

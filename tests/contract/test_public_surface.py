@@ -1,4 +1,4 @@
-"""Everything in the last release still exists with the same meaning; docs/versions.md has the policy."""
+"""Everything in the last release still exists with the same meaning; docs/versions.md describes the policy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPTIONAL = {"input": ["POSITIONAL_ONLY", ""], "axes": ["KEYWORD_ONLY", "()"]}
 
 
 def test_nothing_that_was_released_is_gone_or_changed() -> None:
-    """Run in a separate process, in which no tests have added operators."""
+    """Run the check in a separate process, where no tests have registered operators."""
     printed = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, check=True).stdout
     broken = [line for line in printed.splitlines() if not line.endswith(" is new")]
     assert broken == [], "docs/versions.md says when this may change, and how to record it"

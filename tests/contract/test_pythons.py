@@ -1,4 +1,4 @@
-"""`requires-python` is the only definition of the supported Pythons; everything else follows it."""
+"""`requires-python` alone defines the supported versions of Python; every other mention agrees with it."""
 
 from __future__ import annotations
 

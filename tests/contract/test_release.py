@@ -22,7 +22,7 @@ def load_script() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["release"] = module  # dataclasses look their module up
+    sys.modules["release"] = module  # `dataclass` looks for its module there
     spec.loader.exec_module(module)
     return module
 

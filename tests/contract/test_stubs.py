@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def functions(text: str) -> dict[str, list[str]]:
-    """Return the keyword arguments of each function of a stub."""
+    """Return the keyword arguments of each function in the text of a stub file."""
     tree = parse(text)
     found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     return {node.name: [argument.arg for argument in node.args.kwonlyargs] for node in found}
@@ -102,7 +102,7 @@ def test_dynamic_mode_has_its_functions_and_readers() -> None:
 def test_results_in_dynamic_mode_are_like_their_inputs() -> None:
     files = stub_files()
     assert results(files[Path("dynamic/__init__.pyi")], "rotate") == ["_Batch", "_Tensor"]
-    # Calls with an input, with a batch size, and alone.
+    # The overloads: with an input, with a batch size, and with neither.
     assert results(files[Path("dynamic/random/__init__.pyi")], "uniform") == ["_Batch", "_Batch", "_Tensor"]
     assert results(files[Path("dynamic/__init__.pyi")], "box_encoder") == [
         "tuple[_Batch, _Batch]",
