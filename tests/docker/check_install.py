@@ -2,7 +2,7 @@
 
     python tests/docker/check_install.py [--python python3.12] [--extras server,front,image,audio,video]
 
-Takes minutes, and downloads the same files as building the image, so it is not part of the test suite.
+The script takes minutes, and downloads the same files as building the image, so it is not part of the test suite.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _copy_context(context: Path) -> None:
-    """Copy the Dockerfile's inputs to the same paths."""
+    """Copy the files that the Dockerfile uses to the same paths below a folder."""
     context.mkdir()
     for name, text in instructions():
         if name != "COPY" or text.startswith("--from="):

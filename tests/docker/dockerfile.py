@@ -1,4 +1,4 @@
-"""Parses Dockerfiles, as far as the tests need it."""
+"""Parses the parts of Dockerfiles that the tests need."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DOCKERFILE = ROOT / "docker" / "Dockerfile"
 
 
 def instructions(path: Path = DOCKERFILE) -> list[tuple[str, str]]:
-    """Return the instructions of a Dockerfile in order: name and arguments, continued lines joined."""
+    """Return the name and the arguments of each instruction of a Dockerfile, in order; continued lines are joined."""
     lines = [line for line in path.read_text().splitlines() if not line.lstrip().startswith("#")]
     joined = re.sub(r"\\\n", " ", "\n".join(lines))
     pairs = (line.split(maxsplit=1) for line in joined.splitlines() if line.strip())
@@ -18,13 +18,13 @@ def instructions(path: Path = DOCKERFILE) -> list[tuple[str, str]]:
 
 
 def build_arguments() -> dict[str, str]:
-    """Return the build arguments and their defaults."""
+    """Return the Dockerfile's build arguments with their defaults."""
     return dict(text.split("=", 1) for name, text in instructions() if name == "ARG")
 
 
 def run_commands(extras: str | None = None) -> list[str]:
-    """Return the shell commands that put penstock into the image, with the build arguments filled in: those that name
-    pip or penstock.
+    """Return the Dockerfile's shell commands that install or set up penstock, with ``extras`` as the build argument EXTRAS,
+    or else its default.
     """
     chosen = extras if extras is not None else build_arguments()["EXTRAS"]
     commands = [text for name, text in instructions() if name == "RUN"]

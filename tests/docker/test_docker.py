@@ -75,7 +75,7 @@ def test_network_reaches_the_front() -> None:
 def test_commands_install_what_was_built() -> None:
     tools, build, install, setup = run_commands()
     assert shlex.split(tools)[:2] == ["pip", "install"]
-    # The wheel has the kernels, which are compiled before it is packed.
+    # The kernels are compiled before the wheel is packed, so the wheel contains them.
     cuda, levels, wheel = build.split(" && ")[1:]
     assert "penstock.kernels.building --cuda" in cuda
     assert "penstock.kernels.building --levels" in levels
@@ -99,7 +99,7 @@ def test_memory_is_set_up_as_penstock_serve_does() -> None:
 def test_an_installed_triton_hosts_models_by_itself_after_setup(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The wheel's Triton where NVIDIA's images have theirs, with the libraries that it finds relative to itself.
+    # Triton is copied from its wheel to the path at which NVIDIA's images have it, with the libraries to which it has relative paths.
     triton = describe(sys.executable).triton
     assert triton is not None
     packages = triton.parents[3]
@@ -124,7 +124,7 @@ def test_an_installed_triton_hosts_models_by_itself_after_setup(
         assert server.stubs() == []
     assert {path: path.stat().st_mtime_ns for path in laid_out} == laid_out
 
-    # Start Triton without `penstock serve`, as the image does by itself.
+    # The command starts Triton without `penstock serve`, as NVIDIA's image does.
     listening = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), free_ports(3))]
     command = [
         "tritonserver",

@@ -1,15 +1,15 @@
-"""Run a documentation page in the working folder, and compare its output with the output shown.
+"""Runs the code on a documentation page in the working folder, and compares its output with the output on the page.
 
     python tests/docs/run_page.py docs/tutorials/first-pipeline.md [--write]
 
-- A block of `python` runs; all blocks of a page share their names. A block of `text` right after it is what it prints.
-- A block with a title is a file, which is written.
-- In a block of `console`, what follows `$` runs in a shell, and the other lines are what it prints. What ends with `&` is
-  a server, which runs until the page ends.
-- `<!-- needs torch -->` before a block: it is left out where that module is not installed.
-- In what is shown, `...` stands for anything. The ports 8000 to 8002 are others each time.
+- A block of `python` is run; all blocks on a page share variables. A block of `text` right after it contains its output.
+- A block with a title is written to a file of that name.
+- In a block of `console`, lines that begin with `$` are run in a shell; the other lines are the output. A command that ends with `&` is a
+  server, which runs until the page ends.
+- After the comment `<!-- needs torch -->`, a block is left out if that module is not installed.
+- In output on the page, `...` matches anything. The ports 8000 to 8002 are replaced by free ports in each run.
 
-``--write`` puts what was printed into the page.
+With ``--write``, the output is written into the page instead.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _FENCE = re.compile(
 )
 _COMMAND = re.compile(r"^\$ (.*(?:\\\n.*)*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 _PORTS = ("8000", "8001", "8002")
-_PATIENCE = 240.0  # seconds for a server to be ready, which may have kernels to compile
+_PATIENCE = 240.0  # seconds until a server must be ready; it may have to compile kernels
 _CHECKER = doctest.OutputChecker()
 
 
 class WrongOutputError(AssertionError):
-    """The page shows other output than the code prints."""
+    """The output on the page differs from what the code prints."""
 
 
 @dataclass
@@ -54,11 +54,11 @@ class Block:
     """A block of a page.
 
     Attributes:
-        language: the language of its fence.
-        title: the title of the file, if it is one.
-        body: its text without the indentation.
+        language: the language after the opening fence, such as `python`.
+        title: the file name to which the block is written; empty for other blocks.
+        body: the text without its indentation.
         start, end: the offsets of the body in the page.
-        follows: whether only blank lines are between it and the block before.
+        follows: whether the block comes directly after another block, with only blank lines between.
     """
 
     language: str
@@ -71,7 +71,7 @@ class Block:
 
 
 def blocks_of(page: str) -> Iterator[Block]:
-    """Yield the blocks of a page that can run here, in order."""
+    """Yield the blocks of a page in order, except those whose required module is not installed."""
     last, left_out = 0, False
     for fence in _FENCE.finditer(page):
         follows = not page[last : fence.start()].strip()
@@ -87,7 +87,7 @@ def blocks_of(page: str) -> Iterator[Block]:
 
 
 class PageRun:
-    """A run of a page."""
+    """Runs the blocks of one page."""
 
     def __init__(self, name: str) -> None:
         self._script = Path(name.replace("-", "_") + ".py")
@@ -98,8 +98,9 @@ class PageRun:
         self._script.write_text("", encoding="utf-8")
 
     def python(self, body: str) -> str:
-        """Run a block of Python and return its output. Its lines are in a file, where conditionals and errors find
-        them.
+        """Run a block of Python, and return its output.
+
+        The code is also written to a file, as conditionals and error messages read its source there.
         """
         with self._script.open("a", encoding="utf-8") as file:
             file.write(self._local(body))
@@ -111,7 +112,7 @@ class PageRun:
         return self._public(printed.getvalue())
 
     def shell(self, command: str) -> str:
-        """Run a command and return its output."""
+        """Run a shell command and return its output; a command that ends with `&` is left running as a server."""
         if command.endswith("&"):
             process = subprocess.Popen(["bash", "-c", self._local(command[:-1])], start_new_session=True)
             self._background.append(process)
@@ -132,7 +133,7 @@ class PageRun:
         raise WrongOutputError(f"No server answers at {url}")
 
     def close(self) -> None:
-        """Stop servers that are still running."""
+        """Stop the servers that the page started."""
         for process in self._background:
             os.killpg(process.pid, signal.SIGINT)
             process.wait(60)
@@ -149,10 +150,10 @@ class PageRun:
 
 
 def run_page(name: str, page: str, write: bool = False) -> str:
-    """Run a page and return it, with printed output filled in if ``write``.
+    """Run a page, and return its text; with ``write``, output on the page is replaced by the actual output.
 
     Raises:
-        WrongOutputError: without ``write``, if the page shows other output.
+        WrongOutputError: without ``write``, if the output on the page differs.
     """
     run = PageRun(name)
     printed, source, edits = "", "", []
@@ -191,7 +192,7 @@ def _nothing_left(printed: str, source: str) -> None:
 
 
 def _checked(source: str, shown: str, printed: str, write: bool) -> str:
-    # Readers cannot see trailing blanks on a page.
+    # Trailing blanks are removed, as readers cannot see them on a page.
     tidy = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
     if _CHECKER.check_output(shown, tidy, doctest.ELLIPSIS):
         return shown
@@ -203,9 +204,9 @@ def _checked(source: str, shown: str, printed: str, write: bool) -> str:
 def main() -> None:
     """Run the page that the command line names."""
     path = Path(sys.argv[1]).resolve()
-    # Background processes of a script ignore Ctrl-C, and would pass that on to the servers that it has to stop.
+    # If a script starts this process in the background, it ignores Ctrl-C, and so would the servers that it has to stop with Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Let commands use this environment.
+    # Shell commands on the page use this Python environment.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     sys.path.insert(0, os.getcwd())
     page = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Decisions are named after their titles, listed once, and every reference to one resolves."""
+"""Decisions are named after their titles, each is listed once, and every reference to a decision resolves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code on documentation pages prints the output shown."""
+"""The code on documentation pages prints the output that the pages show."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ RUNNER = Path(__file__).with_name("run_page.py")
 PAGES = [
     page for page in sorted((ROOT / "docs" / "tutorials").glob("*.md")) if "```python\n" in page.read_text("utf-8")
 ]
-# Folders of the checkout that pages use.
+# Folders of the repository that the pages' code uses.
 FOLDERS = ("client_examples", "model_repository", "training")
 
 
 def run_page(page: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     for name in FOLDERS:
         (folder / name).symlink_to(ROOT / name)
-    # Pages serve from the current environment, as their readers do.
+    # Pages serve from the current Python environment, as their readers do.
     environment = {name: value for name, value in os.environ.items() if name != "PENSTOCK_SERVE_ENV"}
     command = [sys.executable, str(RUNNER), str(page)]
-    # A separate process group, so that a server started by a page does not outlive an aborted test.
+    # The process has its own group, so that a server that a page started can be stopped if the test is aborted.
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -46,7 +46,7 @@ def run_page(page: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.timeout(400)  # in a fresh clone, the kernels of all served models are compiled first
+@pytest.mark.timeout(400)  # in a fresh clone, the kernels of all served models must be compiled first
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page(page: Path, tmp_path: Path) -> None:
     run = run_page(page, tmp_path)

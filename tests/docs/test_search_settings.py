@@ -1,4 +1,4 @@
-"""Settings of the search name pages that exist; `llms.txt` and folded tables are as described."""
+"""The settings of the search name existing pages; `llms.txt` and folded tables are as described."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The built site in a real browser: what its search finds, what it loads, and whether pages fit: `make test-site`."""
+"""The built site in a real browser: search results, loaded files, and whether pages fit the window (`make test-site`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 SITE = Path(os.environ["PENSTOCK_SITE"])
-# Queries, and the page that must be among the first three results.
+# Queries, each with a page that must be among the first three results.
 QUERIES = {
     "flip": "operators/flip.html",
     "normalize": "operators/normalize.html",
@@ -41,7 +41,7 @@ QUERIES = {
     "ensemble": "tutorials/serve-an-ensemble.html",
     "corrupt image": "tutorials/errors-and-isolation.html",
 }
-# The theme's worker, index and messages: it is set up (0), is ready (1), gets a query (2) and answers (3).
+# Searches with the theme's worker. The types of its messages: set up (0), ready (1), query (2), result (3).
 _SEARCH = """
 async queries => {
   const config = JSON.parse(document.getElementById("__config").textContent)

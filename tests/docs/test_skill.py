@@ -1,4 +1,4 @@
-"""The skill for agents: its script finds DALI's names in programs, and its comparison compares."""
+"""The skill for agents: its script finds DALI's names in programs, and its comparison finds differing outputs."""
 
 from __future__ import annotations
 

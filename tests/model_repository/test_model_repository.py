@@ -19,7 +19,7 @@ PIPELINES = sorted((ROOT / "pipelines").glob("*.py"))
 
 
 def encoded(height: int, width: int, encoding: str = "PNG") -> np.ndarray:
-    """Return a smooth coloured picture as an image file's bytes."""
+    """Return the bytes of an image file with a smooth colour gradient."""
     rows, columns = np.mgrid[0:height, 0:width]
     pixels = np.stack([rows * 255 // height, columns * 255 // width, (rows + columns) % 256], -1).astype(np.uint8)
     buffer = io.BytesIO()
@@ -28,7 +28,7 @@ def encoded(height: int, width: int, encoding: str = "PNG") -> np.ndarray:
 
 
 def run(name: str, *images: np.ndarray) -> list[list[np.ndarray]]:
-    """Return a pipeline's outputs, each a list of samples."""
+    """Return the outputs of a model's pipeline for encoded images, each a list of samples."""
     pipeline = load_pipeline(ROOT / "pipelines" / f"{name}.py", num_threads=2, prefetch_queue_depth=1)
     pipeline.build()
     pipeline.feed_input("encoded_image", list(images))
@@ -67,7 +67,7 @@ def test_letterbox_maps_back(height: int, width: int) -> None:
         begin, end = offset[axis], offset[axis] + extent * scale[0]
         assert filled[0] == pytest.approx(begin, abs=0.51)
         assert filled[-1] + 1 == pytest.approx(end, abs=0.51)
-        # The borders before and after differ by at most a pixel.
+        # The borders on both sides differ by at most one pixel.
         assert begin == pytest.approx(640 - end, abs=1.01)
 
 
