@@ -72,7 +72,7 @@ def boxed_with_paste(image: Any) -> Any:
     return fn.paste(image, ratio=1.0, min_canvas_size=200.0, fill_value=[1, 2, 3], paste_x=0.25)
 
 
-# Operators in almost every pipeline of classifiers and detectors.
+# Chains of operators that almost every pipeline for classifiers and detectors contains.
 CHAINS: dict[str, Callable[[Any], Any]] = {
     "random_resized_crop, crop_mirror_normalize": lambda x: normalized(fn.random_resized_crop(x, size=[120, 130])),
     "resize, flip": lambda x: fn.flip(fn.resize(x, size=[120, 130]), horizontal=fn.random.coin_flip(), vertical=1),
@@ -115,7 +115,7 @@ CHAINS: dict[str, Callable[[Any], Any]] = {
     "letterbox, arithmetic, transpose": lambda x: fn.transpose(boxed_with_pad(x) / 255, perm=[1, 2, 0]),
     "resize, cast, arithmetic": lambda x: fn.cast(fn.resize(x, size=[320, 300]), dtype=types.FLOAT) * (1 / 255) - 0.5,
 }
-# Other operators, for random combinations.
+# Chains of other operators, which are also combined at random.
 FURTHER: dict[str, Callable[[Any], Any]] = {
     "resize to planes": lambda x: rescaled(fn.resize(x, size=[800, 640], reference="torchvision")),
     "resize to narrow planes": lambda x: rescaled(fn.resize(x, size=[90, 21], reference="pil")),
@@ -189,9 +189,9 @@ FURTHER: dict[str, Callable[[Any], Any]] = {
     "nothing left": lambda x: fn.slice(fn.resize(x, size=[30, 35]), start=[4], end=[4], axis_names="H"),
 }
 
-# Chains in which some samples are computed step by step, and why.
+# The keys of `counts_of` by chain: "fused", or the reason for computing samples operator by operator. By default, all are fused.
 STEP_BY_STEP = {"nothing left": {"empty images"}}
-# Even if no pixel of an image is read, its file must be decoded: it may be invalid.
+# As above, for decoded images. Even if a chain uses no pixel of an image, its file must be decoded, as it may be invalid.
 DECODED_STEP_BY_STEP = {**STEP_BY_STEP, "crop of a pad": {"fused", "empty images"}}
 
 
@@ -214,8 +214,9 @@ def pipeline_of(chain: Callable[[Any], Any], source: Callable[[], Any], **argume
 
 
 def counts_of(pipeline: Pipeline) -> dict[str, int]:
-    """Return how the samples of the fused operators were computed: one, or two where a window of the decoded image is
-    used.
+    """Return the number of samples that were computed fused, under "fused", and operator by operator, under the reason.
+
+    There is one fused operator, or two if the first one decodes a window of the image.
     """
     operators = [step.operator for step in pipeline.executor.plan.operators]
     fused = [operator for operator in operators if isinstance(operator, FusedOperator)]
@@ -285,7 +286,7 @@ def test_frames_and_volumes_are_computed_step_by_step_and_counted() -> None:
 
 
 def outcome(pipeline: Pipeline) -> tuple[list[Any], dict[int, str]]:
-    """Return a batch's results, with the errors of failed samples."""
+    """Run a pipeline; return the outputs of a batch, and the errors of failed samples by index."""
     pipeline._session.feed_from_sources(pipeline.executor)
     result = pipeline.executor.run_once(isolate=True)
     arrays = [(sample.shape, np.array(sample).tobytes()) for sample in result.outputs[0].samples]
@@ -294,7 +295,7 @@ def outcome(pipeline: Pipeline) -> tuple[list[Any], dict[int, str]]:
 
 
 def damaged(index: int) -> Callable[[], Any]:
-    """Return the files, one of which ends early."""
+    """Return a function that decodes image files, of which the one at ``index`` is damaged."""
     files = list(FILES)
     files[index] = files[index][: len(files[index]) // 2] if index != 1 else np.zeros(10, np.uint8)
     return lambda: fn.decoders.image(fn.external_source(lambda: files))

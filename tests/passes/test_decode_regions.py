@@ -1,4 +1,4 @@
-"""Decoding a region equals cropping the whole image bit for bit, with the same errors."""
+"""Decoding a region gives the same pixels and errors as decoding the whole image and cropping it, bit for bit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RNG = np.random.default_rng(0)
 
 
 def picture(height: int, width: int) -> Image.Image:
-    """Return smooth colours with noise, so that chroma at the edges of regions matters."""
+    """Return an image of smooth colours with noise, in which upsampled chroma at the edges of regions depends on pixels outside."""
     coarse = Image.fromarray(RNG.integers(0, 255, (height // 8 + 1, width // 8 + 1, 3), np.uint8))
     smooth = np.array(coarse.resize((width, height)), np.int16) + RNG.integers(-20, 20, (height, width, 3))
     return Image.fromarray(np.clip(smooth, 0, 255).astype(np.uint8))

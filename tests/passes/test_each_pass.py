@@ -1,4 +1,4 @@
-"""Each pass, switched on and off: bit-identical results for many small pipelines."""
+"""Each pass, switched on and off, gives bit-identical results for many small pipelines."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ PIPELINES = [
 
 
 def outcome(define: Callable[[], Any], passes: list[str]) -> list[Any]:
-    """Return all results of two runs."""
+    """Return all outputs of two runs of a pipeline with these passes."""
     pipeline = pipeline_def(define, batch_size=4, num_threads=2, seed=7, enable_conditionals=True)(passes=passes)
     batches = [batch for _ in range(2) for batch in pipeline.run()]
     return [

@@ -84,8 +84,9 @@ NAMED = {"first": "penstock.fn.crop", "last": "penstock.fn.crop_mirror_normalize
 
 @pipeline_def(batch_size=5, num_threads=2, prefetch_queue_depth=1, enable_conditionals=True)
 def failing(bad: dict[int, str], branched: bool) -> Any:
-    """Return a graph of three steps on five samples, some of which fail in the first or the last step: their windows
-    exceed the images.
+    """Define a pipeline of three steps for five samples; ``bad`` maps samples to the step in which they fail.
+
+    A sample fails in the first or the last step because its window exceeds the image.
     """
     image = fn.external_source(lambda: [RNG.integers(0, 255, (40, 60, 3), np.uint8) for _ in range(5)], layout="HWC")
 
@@ -97,7 +98,7 @@ def failing(bad: dict[int, str], branched: bool) -> Any:
         return fn.crop_mirror_normalize(
             fn.resize(fn.crop(image, crop_h=first, crop_w=40), size=[30, 30]), crop_h=last, crop_w=20
         )
-    # Samples 1, 3 and 4 are 0, 1 and 2 in their branch.
+    # In this branch, samples 1, 3 and 4 have the indices 0, 1 and 2.
     if fn.external_source(lambda: [np.bool_(i in (1, 3, 4)) for i in range(5)]):
         image = fn.crop_mirror_normalize(
             fn.resize(fn.crop(image, crop_h=first, crop_w=40), size=[30, 30]), crop_h=last, crop_w=20
@@ -223,7 +224,7 @@ def test_tiles_are_cut_from_what_was_just_resized(arguments: dict[str, Any]) -> 
 
 
 def photographs() -> list[np.ndarray]:
-    """Return JPEGs of which a crop keeps a small part, some of which are decoded region by region."""
+    """Return JPEG files of various kinds, some of which can be decoded region by region for a crop."""
     encoded = []
     kinds: list[dict[str, Any]] = [
         *({"subsampling": number} for number in range(3)),

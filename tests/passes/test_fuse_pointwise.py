@@ -1,4 +1,4 @@
-"""Fused pointwise operators round as they do alone."""
+"""Fused pointwise operators round in the same way as separate ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Chain = Callable[[Any], Any]
 
 
 def data_of(dtype: Any) -> list[np.ndarray]:
-    """Return samples of more than one piece, of one, of few elements, and of none."""
+    """Return four samples: one of several pieces of work, one of a single piece, one of 18 elements, and an empty one."""
     shapes = [(300, 301, 3), (90, 80, 3), (2, 3, 3), (0, 5, 3)]
     if np.dtype(dtype).kind == "f":
         samples = [RNG.normal(0, 1e4, shape).astype(dtype) for shape in shapes]

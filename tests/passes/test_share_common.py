@@ -1,4 +1,4 @@
-"""Equal computations run once."""
+"""Equal computations in a graph run once."""
 
 from __future__ import annotations
 

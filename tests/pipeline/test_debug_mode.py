@@ -62,7 +62,7 @@ def test_what_operators_gave_can_be_given_again() -> None:
 
     again, array, number = run(define)
     assert again.dtype == types.INT32
-    # Constants are the same for each sample, as they are without debug mode.
+    # As without debug mode, each sample gets the same constants.
     np.testing.assert_array_equal(array.as_array(), [[5, 6], [5, 6]])
     np.testing.assert_array_equal(number.as_array(), [7, 7])
 

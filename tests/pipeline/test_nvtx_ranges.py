@@ -1,4 +1,4 @@
-"""NVTX ranges of a pipeline's work, where PENSTOCK_NVTX enables them."""
+"""A pipeline's work is marked with NVTX ranges if PENSTOCK_NVTX enables them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def doubled(**settings: Any) -> Pipeline:
 
 @pytest.fixture
 def ranges(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
-    """Return the pushed ranges: there is no profiler that would show them."""
+    """Return a list to which pushed ranges are added, as there is no profiler to show them."""
     found: list[tuple[str, str, str]] = []
 
     @contextlib.contextmanager

@@ -220,7 +220,7 @@ def test_unused_outputs_are_named() -> None:
 
 
 def test_settings_may_be_integers_of_numpy() -> None:
-    """Random operators copied the batch size into their states, in which NumPy's integers overflow."""
+    """Random operators used to copy the batch size into their state as NumPy's integer, which overflowed in computations."""
 
     @pipeline_def(
         batch_size=np.int64(4),

@@ -1,4 +1,4 @@
-"""Debug mode with PyTorch tensors as batches."""
+"""In debug mode, batches can be PyTorch tensors."""
 
 from __future__ import annotations
 
