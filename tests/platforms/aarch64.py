@@ -1,7 +1,7 @@
-"""Runs goldens with the wheel for aarch64, under QEMU's emulation of user programs: `make test-aarch64`.
+"""Runs golden tests with the wheel for aarch64, emulated by QEMU in user mode: `make test-aarch64`.
 
-Python, the C library and what they need are Debian's packages, which are unpacked, not installed; NumPy and the decoders are PyPI's
-wheels. numba is left out, so that every kernel that a golden case needs has to be in the wheel.
+Python, the C library and their dependencies are Debian's packages, unpacked rather than installed; NumPy and the decoders are wheels from
+PyPI. numba is left out, so that the wheel must contain every kernel that a golden case needs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ DEBIAN = [
         "libcrypt1",
     ),
 ]
-# Packages of the extras that goldens need.
+# Python packages that the golden tests need.
 WHEELS = [
     "numpy",
     "opencv-python-headless",
@@ -70,7 +70,7 @@ SETTINGS = "[pytest]\nmarkers =\n    timeout: of pytest-timeout\n"
 
 
 def unpacked_python() -> Path:
-    """Return a folder with Debian's Python for aarch64 and its dependencies."""
+    """Return a folder with Debian's Python for aarch64 and its dependencies; make the folder if necessary."""
     folder = BUILD / "root"
     if (folder / "complete").is_file():
         return folder
@@ -79,7 +79,7 @@ def unpacked_python() -> Path:
     for made in (folder, packages, state / "lists" / "partial", state / "cache" / "archives" / "partial"):
         made.mkdir(parents=True, exist_ok=True)
     (state / "status").touch()
-    # Separate package lists, so that nothing of the machine's is changed.
+    # The package lists are in a separate folder, so that this machine's lists stay unchanged.
     apt = [
         "apt-get",
         "-qq",
@@ -107,7 +107,7 @@ def unpacked_python() -> Path:
 
 
 def installed_packages() -> Path:
-    """Return a folder with the wheel in `dist`, and its dependencies."""
+    """Return a folder in which the wheel in `dist` and its dependencies are installed; make the folder if necessary."""
     folder = BUILD / "packages-of-python"
     (wheel,) = (ROOT / "dist").glob("penstock_triton-*_aarch64.whl")
     shutil.rmtree(folder, ignore_errors=True)
@@ -129,14 +129,14 @@ def installed_packages() -> Path:
 
 
 def main() -> int:
-    """Run the tests; return their status."""
+    """Run the golden tests; return pytest's exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-k", default="", metavar="EXPRESSION", help="only some tests, as pytest selects them")
     options = parser.parse_args()
     if not shutil.which(QEMU):
         parser.error(f"{QEMU} is not installed: apt install qemu-user-static")
     root, packages, tests = unpacked_python(), installed_packages(), BUILD / "tests"
-    # Away from the checkout, whose sources would be taken instead of the wheel.
+    # The tests are copied out of the repository, from which they would import the sources instead of the wheel.
     shutil.rmtree(tests, ignore_errors=True)
     shutil.copytree(ROOT / "tests" / "golden", tests / "golden")
     (BUILD / "pytest.ini").write_text(SETTINGS)

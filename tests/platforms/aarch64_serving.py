@@ -1,7 +1,9 @@
-"""Serves models with the wheel for aarch64 under emulation, and compares the answers with this machine's: `make test-aarch64-serving`.
+"""Serves models with the wheel for aarch64 under emulation, and compares the answers with this machine's.
 
-Triton starts further programs, which QEMU runs only where the kernel hands it all programs of that architecture: a Debian system is unpacked
-into a folder (debootstrap), and the servers run in it (chroot). That takes root.
+    make test-aarch64-serving
+
+Triton starts further programs. QEMU emulates these only if the kernel hands all programs for aarch64 to QEMU. Therefore, a Debian
+system is unpacked into a folder (debootstrap), and the servers run in it (chroot), which requires root.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ WHEELS = (
     *("click", "rich", "markdown-it-py", "mdurl", "pygments", "protobuf", "cloudpickle", "typing_extensions"),
 )
 HANDLERS = Path("/proc/sys/fs/binfmt_misc")
-# The first 20 bytes of programs for aarch64, and which bits of them count.
+# An entry for the kernel's binfmt_misc: the first 20 bytes of programs for aarch64, and a mask of the bits that must match.
 HANDLER = (
     rb":qemu-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00"
     rb":\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:%s:OCF"
@@ -44,7 +46,7 @@ READY_TIMEOUT_SECONDS = 300
 
 
 def run_foreign_programs() -> None:
-    """Have the kernel run programs for aarch64 by QEMU."""
+    """Register QEMU with the kernel as the interpreter of programs for aarch64."""
     if not (HANDLERS / "register").exists():
         subprocess.run(["mount", "-t", "binfmt_misc", "none", str(HANDLERS)], check=True)
     if not (HANDLERS / "qemu-aarch64").exists():
@@ -52,7 +54,7 @@ def run_foreign_programs() -> None:
 
 
 def make_system() -> None:
-    """Unpack Debian, and install the wheel in `dist` with the dependencies of serving."""
+    """Unpack a Debian system for aarch64, and install the wheel in `dist` and its dependencies for serving into it."""
     if not (SYSTEM / "complete").exists():
         shutil.rmtree(SYSTEM, ignore_errors=True)
         packages = f"--include={','.join(DEBIAN)}"
@@ -74,15 +76,15 @@ def make_system() -> None:
 
 
 def inside(command: str) -> list[str]:
-    """Return the command line that runs a shell's command in the system."""
+    """Return a command line that runs a shell command in the emulated system."""
     mounted = f'mount -t proc proc "{SYSTEM}/proc" && mount --bind /dev "{SYSTEM}/dev"'
-    # Mounts exist for this command alone.
+    # The mounts exist only for this command.
     return ["unshare", "--mount", "sh", "-c", f'{mounted} && exec chroot "{SYSTEM}" sh -c "cd /root && $0"', command]
 
 
 @contextmanager
 def emulated_server() -> Iterator[str]:
-    """Run a server in the system; yield its address."""
+    """Run a server in the emulated system, and yield its address."""
     flags = " ".join(f"--{kind}-port {port}" for kind, port in zip(("http", "grpc", "metrics"), PORTS, strict=True))
     command = inside(f"exec venv/bin/penstock serve models {flags} --timeout {READY_TIMEOUT_SECONDS}")
     with tempfile.TemporaryFile("w+") as told:
@@ -103,7 +105,7 @@ def emulated_server() -> Iterator[str]:
 
 
 def is_ready(address: str, model: str) -> bool:
-    """Return whether a server answers, and has a model."""
+    """Return whether a server at an address answers and reports that a model is ready."""
     try:
         with tritonclient.http.InferenceServerClient(address) as client:
             ready: bool = client.is_model_ready(model)
@@ -113,7 +115,7 @@ def is_ready(address: str, model: str) -> bool:
 
 
 def answers(address: str, images: Sequence[bytes]) -> list[np.ndarray]:
-    """Return a server's answers for the images, from each of the models."""
+    """Return a server's outputs for each model and each image."""
     with tritonclient.http.InferenceServerClient(address, network_timeout=120) as client:
         found = []
         for model in MODELS:
@@ -125,7 +127,7 @@ def answers(address: str, images: Sequence[bytes]) -> list[np.ndarray]:
 
 
 def main() -> None:
-    """Compare the answers; exit with 1 if some differ."""
+    """Compare the answers; exit with status 1 if any differ."""
     needed = (QEMU, "debootstrap", "unshare")
     if os.geteuid() or not all(map(shutil.which, needed)):
         sys.exit(f"this takes root, and {', '.join(needed)}: apt install qemu-user-static debootstrap")

@@ -1,4 +1,4 @@
-"""Runs goldens with the kernels of each level of x86-64 in the wheel, up to this machine's: `make test-levels`."""
+"""Runs golden tests with the wheel's kernels for each level of x86-64 that this machine supports: `make test-levels`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SETTINGS = "[pytest]\nmarkers =\n    exhaustive: of our own\naddopts = --import-
 
 
 def main() -> int:
-    """Run the tests; return 0 if all have passed."""
+    """Run the golden tests at each level; return 0 if all passed."""
     (wheel,) = (ROOT / "dist").glob("penstock_triton-*_x86_64.whl")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        # Away from the checkout, whose sources would be taken instead of the wheel.
+        # The tests are copied out of the repository, from which they would import the sources instead of the wheel.
         shutil.copytree(ROOT / "tests", folder / "tests")
         (folder / "pytest.ini").write_text(SETTINGS)
         install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder / "site")]

@@ -1,4 +1,4 @@
-"""Saving and loading, in both formats; and hostile files."""
+"""Pipelines are saved and loaded in both formats, and hostile files are refused."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from penstock.serialize.wire import CPU_ONLY, ArgumentDef, EdgeDef, FeatureDef, 
 
 SAVED = sorted((Path(__file__).parents[1] / "golden" / "wire").glob("*.dali"))
 
-# The smallest pipeline that DALI runs: an external source, flipped.
+# The smallest pipeline that DALI runs: the output of an external source, flipped.
 FLIP = bytes.fromhex(
     "0802 1004"
     "2a3a 0a0e45787465726e616c536f75726365 1a0a0a015812036370751800"

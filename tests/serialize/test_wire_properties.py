@@ -1,4 +1,4 @@
-"""Any pipeline survives a round trip through bytes; any bytes give a pipeline or a clear error."""
+"""Any pipeline survives serialization and loading; any bytes give a pipeline or a clear error."""
 
 from __future__ import annotations
 
