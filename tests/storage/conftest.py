@@ -1,4 +1,4 @@
-"""Makes the test server importable."""
+"""Makes the module `flaky_server` importable."""
 
 from __future__ import annotations
 

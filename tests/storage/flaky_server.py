@@ -17,16 +17,16 @@ class FlakyServer(ThreadingHTTPServer):
     """Serves the files in its dictionary, with faults on request.
 
     Attributes:
-        files: contents by path, ``/name``.
-        faults: the faults of the first requests of a path, in order: ``drop``, ``stall``, ``half``, or the status of an
-            error, such as ``503``.
-        requests: the number of requests for each path.
-        latency: seconds before each answer.
-        knows_ranges: whether parts can be requested.
-        tells: how to report a file's version: by ``ETag``, ``Last-Modified`` or not at all.
-        written: the modification times of files, in seconds since 1970.
-        asked: how many questions without contents there were about each path.
-        refusals: how many of those are answered by 503.
+        files: the contents of the files by path, such as ``/name``.
+        faults: by path, the faults of the next GET requests, in order: ``drop`` the connection, ``stall``, send ``half`` of the
+            contents, or answer with an error status such as ``503``.
+        requests: the number of GET requests so far, by path.
+        latency: the delay before each answer to a GET request, in seconds.
+        knows_ranges: whether the server answers requests for ranges of bytes.
+        tells: the header that identifies a file's version: ``ETag`` or ``Last-Modified``; another value: none.
+        written: the modification times of files by path, in seconds since 1970.
+        asked: the number of HEAD requests so far, by path.
+        refusals: the number of following HEAD requests that are answered with status 503, by path.
         before_answer: called with the path before contents are sent.
     """
 
@@ -51,7 +51,7 @@ class FlakyServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/{name}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore errors: the tests are about clients that disconnect."""
+        """Ignore errors: the tests include clients that disconnect."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -113,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def serving(files: Mapping[str, bytes]) -> Iterator[FlakyServer]:
-    """Serve those files until the end of the block."""
+    """Serve ``files`` until the `with` block ends."""
     server = FlakyServer({f"/{name}": content for name, content in files.items()})
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()

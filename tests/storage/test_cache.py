@@ -1,4 +1,4 @@
-"""Pieces of remote objects are cached on local disk: once fetched, never partial, never stale, never too many."""
+"""Pieces of remote objects are cached on local disk: each is fetched once, and the cache is never partial, stale or too large."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def folder(server: FlakyServer, tmp_path: Path) -> Path:
 
 
 def cached(folder: Path, max_bytes: int = 100_000_000, check_after: float = 60) -> Cache:
-    """Return a cache in the state that a new process has."""
+    """Make a cache in a folder, as a new process would, and make this process use it; return the cache."""
     cache = Cache(folder, max_bytes, check_after)
     use_cache(cache)
     return cache
@@ -74,7 +74,7 @@ def test_what_was_fetched_is_not_fetched_again(server: FlakyServer, folder: Path
             file.seek(-5, 2)
             assert file.read() == LARGE[-5:].tobytes()
     assert (cache.hits, cache.misses) == (7, 0)
-    # Three pieces, a part, and the opened object.
+    # `large.bin` was requested five times: three pieces, a part, and the opened object.
     assert server.requests == {"/0.bin": 1, "/empty.bin": 1, "/large.bin": 5}
 
 
@@ -93,7 +93,7 @@ def test_an_object_is_asked_about_once_in_a_while(server: FlakyServer, folder: P
     for start in range(10):
         ANYWHERE.read_range(server.url("0.bin"), start * 100, 100)
     assert server.asked["/0.bin"] == 1
-    # The pieces were fetched after the store was asked about the object, so it is asked once more before they are used.
+    # The pieces were fetched after the server was asked for the object's version, so it is asked again before they are used.
     for start in range(10):
         ANYWHERE.read_range(server.url("0.bin"), start * 100, 100)
     assert server.asked["/0.bin"] == 2
@@ -133,7 +133,7 @@ def test_an_object_that_changes_between_question_and_answer(server: FlakyServer,
     server.before_answer = lambda path: server.files.update({path: b"other"})
     url = server.url("small.bin")
     assert [ANYWHERE.read(url).tobytes() for _ in range(3)] == [b"other"] * 3
-    # The first answer was for another object, and must not be cached as this one, here or in another process.
+    # The first answer is of a different version than the HEAD request said, so it must not be cached, for any process.
     assert server.requests["/small.bin"] == 2
     server.before_answer = lambda path: None
     server.files["/small.bin"] = b"small"
@@ -207,7 +207,7 @@ def test_failed_requests_leave_nothing(server: FlakyServer, folder: Path, faults
 
 
 def test_questions_that_fail_are_asked_again(server: FlakyServer, folder: Path) -> None:
-    # fsspec asks by HEAD and, if that fails, by GET; then it says that there is no such file.
+    # fsspec sends a HEAD request and, if that fails, a GET request; if both fail, it reports that there is no such file.
     server.refusals["/0.bin"] = 2
     server.faults["/0.bin"] = ["503", "drop", "drop"]
     cached(folder)
@@ -241,7 +241,7 @@ def test_epochs_after_the_first_fetch_nothing(server: FlakyServer, folder: Path)
             for data, label, first in zip(*pipe.run()):
                 assert np.asarray(data).tobytes() == contents(int(np.asarray(label)[0]))
                 assert np.asarray(first).tobytes() == contents(0)
-    # Threads that ask for the first object at the same time may fetch it more than once.
+    # Threads that request the first object at the same time may fetch it more than once.
     assert {path: count for path, count in server.requests.items() if path != "/0.bin"} == {
         f"/{number}.bin": 1 for number in range(1, OBJECTS)
     }
@@ -301,10 +301,10 @@ def test_processes_share_a_folder_though_some_are_killed(server: FlakyServer, fo
     for reader in readers:
         told, _ = reader.communicate(timeout=60)
         assert reader.returncode == 0
-        assert int(told) > 5  # however busy the machine is, they get on
+        assert int(told) > 5  # even on a busy machine, the readers make progress
     assert killed
     assert 0 < most <= 600_000
-    # Partial files of killed processes are removed some time later.
+    # Partial files of killed processes are removed when they are old enough, so they are made older here.
     for path in (folder / "writing").iterdir():
         os.utime(path, (0, 0))
     cached(folder, 600_000)
@@ -315,8 +315,9 @@ def test_processes_share_a_folder_though_some_are_killed(server: FlakyServer, fo
 
 
 def _taken_now(folder: Path) -> int:
-    """Return the total size of all files at one moment: nobody may make room meanwhile, and a file that gets its name
-    counts once.
+    """Return the total size of all files at one moment.
+
+    The cache is locked meanwhile, so no process removes files, and files that are renamed are counted once.
     """
     sizes: dict[int, int] = {}
     if not (folder / "used").exists():

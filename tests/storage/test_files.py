@@ -1,4 +1,4 @@
-"""Local and remote files; the remote ones are in fsspec's memory file system."""
+"""Local and remote files are read; the remote ones are in fsspec's memory file system."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Pauses between attempts grow, stay within their bounds, and are never an error, whatever the settings."""
+"""Pauses between attempts grow, stay within bounds, and can be computed for any settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects on a faulty web server: temporary failures are retried, permanent ones reported."""
+"""Objects are read from a faulty web server: temporary failures are retried, permanent ones reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def archive() -> bytes:
     return packed.getvalue()
 
 
-# Answers may take a while on a busy machine, so the time limit is short only if some answers never come.
+# An answer may take a while on a busy machine, so the time limit is short only in tests in which some answers never come.
 PATIENT = Retries(attempts=4, first_pause=0.01)
 IMPATIENT = replace(PATIENT, timeout=2.0, seconds_per_mib=0.05)
 
@@ -82,7 +82,7 @@ def test_faults_that_last(server: FlakyServer, fault: str, reason: str) -> None:
     server.faults["/small.bin"] = [fault] * 100
     with pytest.raises(StorageError, match=rf"small\.bin' could not be read in 4 attempts and .* s: .*{reason}"):
         ANYWHERE.read(server.url("small.bin"))
-    # aiohttp itself repeats a request whose connection was dropped.
+    # aiohttp may repeat a request whose connection was dropped, in addition to Penstock's attempts.
     assert server.requests["/small.bin"] in (4, 8)
 
 
@@ -166,7 +166,7 @@ def test_threads_wait_side_by_side(server: FlakyServer, threads: int) -> None:
             asking += 1
             most = max(most, asking)
             changed.notify_all()
-            # The others may begin late on a busy machine.
+            # Wait until more threads have begun, which may take long on a busy machine.
             changed.wait_for(lambda: most > threads // 2, 10)
         time.sleep(0.1)
         with changed:

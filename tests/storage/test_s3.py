@@ -1,4 +1,4 @@
-"""Every reader on objects in S3 (moto's server) gives the same results as on local files."""
+"""Every reader gives the same results for objects in S3 (moto's server) as for local files."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _PIECE = 8 << 20
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of data sets, each in a separate folder."""
+    """Return a folder with a subfolder for each data set."""
     root = tmp_path_factory.mktemp("data")
     for name, files in data_sets():
-        # Some formats have several files.
+        # A data set may consist of several files.
         for path, content in files.items() if not (root / name).exists() else ():
             (root / name / path).parent.mkdir(parents=True, exist_ok=True)
             (root / name / path).write_bytes(content)
@@ -46,7 +46,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bucket(local: Path) -> Iterator[str]:
-    """Yield a bucket with the same data sets."""
+    """Yield the URL of a bucket with the same data sets."""
     import fsspec
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -107,7 +107,7 @@ def _batches(define: Callable[[str], Any], root: str) -> list[list[np.ndarray]]:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("reader", _READERS)
 def test_every_reader(bucket: str, local: Path, reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Manifests name files relative to the working directory.
+    # The manifests contain paths relative to the working directory.
     monkeypatch.chdir(local / "nemo_asr")
     define = _READERS[reader]
     for received, expected in zip(_batches(define, bucket), _batches(define, str(local)), strict=True):
@@ -132,7 +132,7 @@ def test_every_reader_reads_what_was_kept(
             for one, other in zip(_batches(define, bucket), expected, strict=True):
                 for received, wanted in zip(one, other, strict=True):
                     np.testing.assert_array_equal(received, wanted)
-            # In the first runs, the data read ahead differs.
+            # In the first runs, the amount of data read ahead varies.
             assert time < 2 or cache.misses == fetched
     finally:
         use_cache(None)
