@@ -24,7 +24,7 @@ RECORDED = json.loads((FOLDER / "epochs.json").read_text(encoding="utf-8"))
 
 
 class LabelIterator(BaseIterator):
-    """Returns the last output of each pipeline as a list."""
+    """An iterator that returns each pipeline's last output, as a list."""
 
     def _converted(self, outputs: list[tuple[Any, ...]]) -> list[list[int]]:
         return [batches[-1].as_array().reshape(-1).tolist() for batches in outputs]
@@ -83,7 +83,7 @@ def test_members_that_programs_read_and_set_are_those_of_dali(files: list[str]) 
 
 
 def test_members_of_shards_are_those_of_readers(files: list[str]) -> None:
-    """Arrays are copies, which refuse what would be lost."""
+    """Arrays are read-only copies, as changes to them would have no effect."""
     iterator = IteratorAfterDali(reading(files, 4), reader_name="reader")
     with pytest.raises(ValueError, match="read-only"):
         iterator._shards_id[0] = 1
@@ -96,7 +96,7 @@ def title(case: dict[str, Any]) -> str:
 
 
 def begin(case: dict[str, Any], files: list[str], kind: type[BaseIterator]) -> BaseIterator:
-    """Return the iterator of a recorded case."""
+    """Return an iterator with the settings of a recorded case."""
     pipelines = [
         reading(
             files[: case["samples"]],
@@ -169,7 +169,7 @@ def test_without_auto_reset() -> None:
     assert next(iterator) == [[2, 3]]
     with pytest.raises(StopIteration):
         next(iterator)
-    # `iter` begins the next epoch, too.
+    # `iter` begins the next epoch, like `reset`.
     assert len(list(iterator)) == 2
 
 

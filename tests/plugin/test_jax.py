@@ -1,4 +1,4 @@
-"""Batches as JAX arrays, and JAX functions; several devices are tested in a separate process."""
+"""Batches as JAX arrays, and JAX functions. Several devices are tested in a separate process."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def test_functions_that_fail(function: Any, message: str) -> None:
 
 
 def on_cpu_devices(count: int) -> dict[str, str]:
-    """Return the environment of a process in which JAX has this many devices, and no GPU."""
+    """Return environment variables with which JAX has this many CPU devices, and no GPU."""
     path = os.pathsep.join(filter(None, [str(BACKEND), os.environ.get("PYTHONPATH")]))
     flags = f"--xla_force_host_platform_device_count={count}"
     return os.environ | {"XLA_FLAGS": flags, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}

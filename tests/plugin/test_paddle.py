@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 with warnings.catch_warnings():
-    # On import, Paddle warns about tools that are not installed.
+    # Paddle warns about missing tools when it is imported.
     warnings.simplefilter("ignore")
     import paddle
 

@@ -36,7 +36,7 @@ def noisy() -> Any:
 
 
 class Numbers(Dataset[Any]):
-    """A data set of pairs: a number's output from the proxy, and the number itself."""
+    """A data set of pairs: the proxy's output for a number, and the number."""
 
     def __init__(self, transform: Any, count: int = 12) -> None:
         self.transform = transform

@@ -1,4 +1,4 @@
-"""Pipelines as stages of Ray Data, on a cluster of two workers that is started here."""
+"""Pipelines as stages of Ray Data, on a cluster of two workers that the tests start."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_bad_rows(tmp_path: Path) -> None:
 
 
 class DyingOnce:
-    """Makes the pipeline in actors, the first of which dies at its third batch."""
+    """Builds the pipeline in actors; the first actor dies at its third batch."""
 
     def __init__(self, mark: Path) -> None:
         self._mark = mark

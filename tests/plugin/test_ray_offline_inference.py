@@ -1,4 +1,4 @@
-"""The example of offline inference on Ray: from S3 (moto's server) to Parquet, with a worker that is killed meanwhile."""
+"""The example of offline inference on Ray, from S3 (moto's server) to Parquet, works while a worker is killed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BROKEN = 7
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Yield images of digits in S3, one of which is broken."""
+    """Write images of digits to S3, one of them broken; yield the bucket's URL."""
     import fsspec
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -51,7 +51,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[int]:
-    """Return the processes below a process of Ray's actors that do a part of the work."""
+    """Return the ids of processes below another one that run Ray's actors and do a part of the work."""
     children: dict[int, list[int]] = {}
     names = {}
     for folder in Path("/proc").glob("[0-9]*"):
@@ -80,7 +80,7 @@ def test_each_image_is_recognized_once_though_a_worker_is_killed(bucket: str) ->
         while process.poll() is None:
             time.sleep(0.05)
             for pid in workers_of(process)[:1] if not killed else ():
-                # The task may have ended by itself.
+                # The process may have ended by itself.
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
                     killed += 1

@@ -1,4 +1,4 @@
-"""Pipelines as data sets of TensorFlow."""
+"""Pipelines as TensorFlow data sets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from penstock.plugin.tf import (
     serialize_pipeline,
 )
 
-# TensorFlow's libraries warn of Python's own modules.
+# TensorFlow's libraries cause deprecation warnings from Python's own modules.
 pytestmark = [
     pytest.mark.filterwarnings("default::DeprecationWarning"),
     pytest.mark.filterwarnings("default::ResourceWarning"),
@@ -152,7 +152,7 @@ def test_samples_that_differ_in_shape(files: str) -> None:
 
     with pytest.raises(tf.errors.OpError, match=r"differ in shape.*resize, crop or pad"):
         next(iter(DALIDataset(decoded(), tf.uint8, batch_size=4, device_id=None)))
-    # A batch of one sample fits.
+    # These images differ in size, which is possible only because each batch contains one sample.
     shapes = [element[0].shape for element in DALIDataset(decoded(), tf.uint8, device_id=None).take(3)]
     assert shapes == [(1, 6, 8, 3), (1, 6, 10, 3), (1, 6, 12, 3)]
 
@@ -180,7 +180,7 @@ def test_inputs_by_samples_and_by_batches(prefetch: int) -> None:
         sums(), tf.int32, input_datasets=inputs, batch_size=2, device_id=None, prefetch_queue_depth=prefetch
     )
     for _ in range(2):
-        # Seven samples are three batches.
+        # The source's seven samples make three batches.
         received = [element[0][:, 0, 0].tolist() for element in taken(dataset, 100)]
         assert received == [[0, 1], [3, 4], [6, 7]]
 
@@ -308,7 +308,7 @@ def test_functions_of_python_cannot_be_copied() -> None:
 
 
 def own_threads() -> set[threading.Thread]:
-    """Return the threads that Python started: it knows those of TensorFlow as dummies."""
+    """Return the threads that Python started. Python lists TensorFlow's threads as dummies, which are left out."""
     return {thread for thread in threading.enumerate() if not thread.name.startswith("Dummy")}
 
 

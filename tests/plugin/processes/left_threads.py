@@ -1,4 +1,4 @@
-"""A program that reports which threads of PyTorch's Gloo remain after its process group: they may abort an ending process."""
+"""A program that prints the threads of PyTorch's Gloo that remain after a process group: they may abort an ending process."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 
 import torch.distributed
 
-# In seconds: a joined thread is listed a little longer.
+# In seconds: a thread may still be listed for a short time after it was joined.
 PATIENCE = 5
 
 
 def left() -> list[str]:
-    """Return the names of Gloo's threads that work on tensors."""
+    """Return the names of this process's threads in which Gloo works on tensors."""
     names = []
     for thread in Path("/proc/self/task").iterdir():
         with contextlib.suppress(OSError):
@@ -25,7 +25,7 @@ def left() -> list[str]:
 
 
 def destroy_and_tell(group: torch.distributed.ProcessGroup | None = None) -> None:
-    """Destroy a process group, and print the remaining threads."""
+    """Destroy a process group, and print the Gloo threads that remain."""
     destroy(group)
     until = time.monotonic() + PATIENCE
     while left() and time.monotonic() < until:

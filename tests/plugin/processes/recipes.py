@@ -1,4 +1,4 @@
-"""Helpers of the tests of recipes for several processes."""
+"""Helpers for testing the recipes that run several processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WITHOUT_GPUS = {"CUDA_VISIBLE_DEVICES": ""}
 
 
 def folder_of_images(root: Path) -> Path:
-    """Return two classes, dark and bright, of ten images each."""
+    """Write ten dark and ten bright images into the folders of two classes, and return the folder that contains both."""
     for number in range(IMAGES):
         folder = root / ("dark", "bright")[number % 2]
         folder.mkdir(parents=True, exist_ok=True)
@@ -30,13 +30,13 @@ def folder_of_images(root: Path) -> Path:
 
 
 def free_address() -> str:
-    """Return an address on this machine."""
+    """Return an address on this machine with a free port."""
     (port,) = free_ports(1)
     return f"127.0.0.1:{port}"
 
 
 def run_together(commands: Sequence[Sequence[str]], environments: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the output of programs that run at the same time, each with separate environment variables."""
+    """Run programs at the same time, each with further environment variables; return each program's output."""
     path = os.pathsep.join([str(ROOT / "backend"), os.environ.get("PYTHONPATH", "")])
     processes = [
         subprocess.Popen(
@@ -59,14 +59,14 @@ def run_together(commands: Sequence[Sequence[str]], environments: Sequence[Mappi
 
 
 def check_torchrun(root: Path, **environment: str) -> None:
-    """Run the recipe for torchrun, and verify the output of its two processes."""
+    """Run the recipe for torchrun, and check the output of its two processes."""
     command = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-addr", "127.0.0.1"]
     command += ["--master-port", free_address().partition(":")[2]]
     command += [str(Path(__file__).with_name("left_threads.py")), str(ROOT / "examples" / "train_with_torchrun.py")]
     command += [str(folder_of_images(root)), "--batch-size", "4"]
     (told,) = run_together([command], [{"OMP_NUM_THREADS": "1", **environment}])
     for rank in range(2):
-        # Ten images each, in three batches of four, in both epochs.
+        # Ten images for each process, in three batches of four with the last one filled up, so 12 in each of two epochs.
         seen = re.findall(rf"rank {rank} of 2: epoch (\d), (\d+) images", told)
         assert seen == [("0", "12"), ("1", "12")], told
         assert f"rank {rank}: the network is rank 0's" in told
@@ -74,11 +74,11 @@ def check_torchrun(root: Path, **environment: str) -> None:
 
 
 def check_jax_distributed(root: Path, environments: Sequence[Mapping[str, str]]) -> None:
-    """Run the recipe for `jax.distributed` in two processes, and verify their output."""
+    """Run the recipe for `jax.distributed` in two processes, and check their output."""
     command = [str(ROOT / "examples" / "train_with_jax_distributed.py"), str(folder_of_images(root))]
     command += ["--coordinator", free_address(), "--processes", "2", "--batch-size", "4"]
     told = run_together([[*command, "--process", str(number)] for number in range(2)], environments)
-    # Ten images each, in five batches, two of which each process reads, in both epochs.
+    # Ten images for each process, in five batches of two, in each of two epochs.
     for number, text in enumerate(told):
         assert re.findall(rf"process {number}: epoch (\d), (\d+) images", text) == [("0", "10"), ("1", "10")], text
     losses = [re.findall(r"loss (\S+)", text) for text in told]

@@ -1,4 +1,4 @@
-"""The recipe for jax.distributed, with two processes on this machine."""
+"""The recipe for `jax.distributed` works with two processes on this machine."""
 
 from __future__ import annotations
 

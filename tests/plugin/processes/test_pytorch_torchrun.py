@@ -1,4 +1,4 @@
-"""The recipe for torchrun, with two processes on this machine."""
+"""The recipe for torchrun works with two processes on this machine."""
 
 from __future__ import annotations
 

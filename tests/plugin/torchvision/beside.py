@@ -1,4 +1,4 @@
-"""Compares Penstock's transforms with torchvision's: samples, outcomes, and whether they are the same."""
+"""Helpers for comparing Penstock's transforms with torchvision's: samples, outcomes, and differences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def image(number: int, channels: int = 3) -> Image.Image:
 
 
 def detection(number: int) -> dict[str, Any]:
-    """Return an image, boxes, masks, points, labels and a name."""
+    """Return the sample of an object detector: image, boxes, masks, points, labels and a name."""
     pixels, rng = tensor(number), np.random.default_rng(number)
     height, width = pixels.shape[-2:]
     x, y = (np.sort(rng.uniform(0, extent, (4, 2)), axis=1) for extent in (width, height))
@@ -68,7 +68,7 @@ MAKE = {
 
 
 def difference(first: Any, second: Any) -> str:
-    """Return where two results differ; empty if they do not."""
+    """Return a description of the first difference between two results; empty if they are equal."""
     if type(first) is not type(second):
         return f"{type(second)}, and not {type(first)}"
     if isinstance(first, dict):
@@ -91,13 +91,14 @@ def outcome(module: Any, make: Any, sample: Any, seed: int) -> Any:
     try:
         return make(module)(sample)
     except Exception as error:
-        # Tests compare whether both raise an error, not which.
+        # Penstock's error may be another one than torchvision's, so only the fact is compared.
         return f"refused, {isinstance(error, (TypeError, ValueError, RuntimeError, NotImplementedError, OSError))}"
 
 
 def comparable(name: str, kind: str) -> bool:
-    """Return whether torchvision does it here: it compresses tensors in its compiled part, for a matching build of
-    PyTorch.
+    """Return whether torchvision can run a transform here on this kind of sample.
+
+    To compress tensors, it needs its compiled part, which requires a matching build of PyTorch.
     """
     return name != "jpeg" or kind.startswith("pil")
 

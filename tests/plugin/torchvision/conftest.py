@@ -1,4 +1,4 @@
-"""Collects the tests that need PyTorch and torchvision only where both are installed."""
+"""Collects tests that need PyTorch and torchvision only where both are installed."""
 
 from __future__ import annotations
 

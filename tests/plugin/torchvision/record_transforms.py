@@ -1,4 +1,4 @@
-"""Records the installed torchvision's results for cases that ordinary test runs compare without it.
+"""Records the results of the installed torchvision, with which tests compare where torchvision is not installed.
 
 PYTHONPATH=backend:tests/parity python tests/plugin/torchvision/record_transforms.py
 """
@@ -21,21 +21,21 @@ SEEDS = (1, 2, 3)
 
 
 def digests(result: Any) -> list[str]:
-    """Return shape and hash of an image of PIL, or of several."""
+    """Return the shape and a hash of a PIL image, or of each of several."""
     images = result if isinstance(result, tuple) else (result,)
     arrays = [np.ascontiguousarray(np.asarray(image)) for image in images]
     return [f"{array.shape} {hashlib.sha256(array.tobytes()).hexdigest()[:16]}" for array in arrays]
 
 
 def cases() -> Iterator[tuple[str, str, int, Make]]:
-    """Yield a key, and the name, seed and transform of each case."""
+    """Yield the key, the transform's name, the seed and the transform's factory of each case."""
     for name, make in ON_PIL.items():
         for seed in SEEDS:
             yield f"{name} {seed}", name, seed, make
 
 
 def main() -> None:
-    """Rewrite the file."""
+    """Rewrite the file of recorded results."""
     from libraries import torchvision_functional, versions
     from PIL import Image
 

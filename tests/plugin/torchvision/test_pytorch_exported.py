@@ -1,4 +1,4 @@
-"""Transforms of torchvision, of its weights and of timm, exported: the pipelines give their values."""
+"""Exported pipelines return the same values as the transforms of torchvision, its weights and timm from which they were made."""
 
 from __future__ import annotations
 

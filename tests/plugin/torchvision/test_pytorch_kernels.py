@@ -1,4 +1,4 @@
-"""torchvision's API besides transforms: kernels, users' classes, rotated boxes, other modes of PIL."""
+"""torchvision's API besides transforms: kernels, users' tensor classes, rotated boxes, and other PIL modes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KERNELS = [
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_take_what_torchvisions_take(name: str) -> None:
     expected, got = (inspect.signature(getattr(module.functional, name)).parameters for module in (theirs, ours))
-    # Releases differ in `interpolation` of masks, which has no effect but between the two nearest filters.
+    # For masks, `interpolation` has no effect except to choose between both nearest filters, and releases differ in having it.
     skipped = {"interpolation"} if name == "resize_mask" else set()
     assert [each for each in got if each not in skipped][1:] == [each for each in expected if each not in skipped][1:]
     for parameter in [each for each in expected if each in got]:
@@ -148,7 +148,7 @@ def test_images_of_other_modes_become_what_torchvision_makes_of_them(mode: str) 
             try:
                 results.append(make(module)(_picture(mode)))
             except Exception as error:
-                # The test compares whether both refuse it, not how.
+                # The test compares only whether both raise an error.
                 results.append(
                     f"refused: {isinstance(error, (TypeError, ValueError, OSError, KeyError, RuntimeError))}"
                 )
@@ -158,7 +158,7 @@ def test_images_of_other_modes_become_what_torchvision_makes_of_them(mode: str) 
 
 
 class Heights(tv_tensors.TVTensor):
-    """A tensor class as users define them."""
+    """A tensor class such as users define."""
 
 
 def test_functions_call_kernels_of_the_users_own_classes() -> None:

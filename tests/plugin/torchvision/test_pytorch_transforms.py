@@ -1,4 +1,4 @@
-"""Transforms compared with torchvision's: with the same seed, the same samples become the same values."""
+"""With the same seed, transforms give the same values for the same samples as torchvision's transforms."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_all_names_are_there() -> None:
     assert not functions - set(dir(ours.functional))
 
 
-# torchvision's functions for one kind of values each.
+# Suffixes of torchvision's functions for a single kind of values.
 _KERNELS = ("_image", "_video", "_mask", "_boxes", "_keypoints")
 
 

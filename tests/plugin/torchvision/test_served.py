@@ -1,4 +1,4 @@
-"""A `Compose`, exported, answers in Triton with the values that it computes itself."""
+"""An exported `Compose`, served in Triton, returns the values that it computes itself."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _KNOWN = json.loads(RECORDED.read_text())
 
 @pytest.fixture
 def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw numbers from Penstock's generator, as if PyTorch were not installed."""
+    """Draw random numbers from Penstock's generator, as if PyTorch were not installed."""
     generator = _random._Twister()
     monkeypatch.setattr(_random, "numbers", lambda: generator)
 
@@ -49,7 +49,7 @@ def test_arrays_are_images_of_pil() -> None:
     assert isinstance(result, np.ndarray)
     np.testing.assert_array_equal(result, np.asarray(compose(Image.fromarray(array))))
     assert v2.Resize(9)(array[:, :, 0]).ndim == 2
-    # Among other values, an array is a label.
+    # Beside an image, an array counts as a label, so it is not resized.
     sample = v2.Resize(9)({"image": Image.fromarray(array), "label": array})
     assert sample["label"] is array
     assert min(sample["image"].size) == 9
@@ -230,7 +230,7 @@ def test_tensors_of_pipelines() -> None:
 
 
 def test_files_become_rgb_as_pillow_converts_them() -> None:
-    """Alpha is dropped, and gray of 16 bits cut off at 255, as by `Image.open(file).convert("RGB")`."""
+    """Alpha is dropped, and 16-bit grey values are clipped to 255, as by `Image.open(file).convert("RGB")`."""
     colours = Image.fromarray(picture(5))
     transparent = colours.copy()
     transparent.putalpha(colours.convert("L"))
@@ -287,7 +287,7 @@ def test_what_is_not_exported(transform: Any, told: str, tmp_path: Path) -> None
 def test_numbers_without_torch(without_torch: None) -> None:
     numbers = _random.numbers()
     numbers.seed(3)
-    # PyTorch's results after `torch.manual_seed(3)`.
+    # The values that PyTorch draws after `torch.manual_seed(3)`.
     np.testing.assert_array_equal(
         numbers.fractions(3), np.array([0.00426352024, 0.10556936264, 0.28584247827], np.float32)
     )

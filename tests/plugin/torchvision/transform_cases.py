@@ -1,4 +1,4 @@
-"""Transforms to compare: each case makes one from a module, torchvision's or Penstock's."""
+"""Transforms to compare. Each case makes one from a module, which is torchvision's or Penstock's `transforms.v2`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 Make = Callable[[Any], Any]
-# On images of PIL and tensors of any type, and without a tensor at all.
+# Transforms for PIL images and tensors of any type, which also work without PyTorch.
 GEOMETRY: Mapping[str, Make] = {
     "resize": lambda v: v.Resize(24),
     "resize-both": lambda v: v.Resize((17, 40), interpolation="bicubic"),
@@ -80,7 +80,7 @@ COMPOSED: Mapping[str, Make] = {
     "random-order": lambda v: v.RandomOrder([v.RandomCrop(18), v.RandomInvert(), v.RandomHorizontalFlip()]),
     "random-apply": lambda v: v.RandomApply([v.RandomCrop(18), v.Grayscale(3)], p=0.5),
 }
-# These need PyTorch for the parameters, or for the values.
+# Transforms that need PyTorch, for their parameters or for the values.
 WITH_TORCH: Mapping[str, Make] = {
     "random-choice": lambda v: v.RandomChoice([v.RandomCrop(18), v.Resize(9), v.Pad(3)], p=[0.2, 0.5, 0.3]),
     "blur": lambda v: v.GaussianBlur(5),
@@ -97,7 +97,7 @@ WITH_TORCH: Mapping[str, Make] = {
 
 
 def picture(number: int, channels: int = 3) -> np.ndarray:
-    """Return an image (H, W, C) of uint8: noise, patches, or a slope."""
+    """Return an image of shape (H, W, C), uint8: noise, patches, or a slope."""
     rng = np.random.default_rng(number)
     height, width = (int(extent) for extent in rng.integers(22, 70, 2))
     noise = rng.integers(0, 256, (height, width, channels), np.uint8)
