@@ -1,4 +1,4 @@
-"""Watched runs: cancelled samples are not computed, and each operator's time is reported."""
+"""In watched runs, cancelled samples are not computed, and the time of each operator is reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.runtime.plan import Step
 
 @pytest.fixture
 def seen() -> list[float]:
-    """Return a list that gets the samples that reach the second operator."""
+    """Return a list to which the second operator adds the samples that reach it."""
     return []
 
 
@@ -39,7 +39,7 @@ def pipeline(seen: list[float]) -> Iterator[Pipeline]:
 
 
 class Watched:
-    """Records which operators ran; reports the listed samples of each as cancelled."""
+    """Records the operators that ran; at each query, reports the next of the listed groups of samples as cancelled."""
 
     def __init__(self, *cancelled: tuple[int, ...]) -> None:
         self.ran: list[tuple[str, float]] = []

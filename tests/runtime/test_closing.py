@@ -1,4 +1,4 @@
-"""Abandoned pipelines end, whatever their prefetching thread does when they are garbage-collected."""
+"""Abandoned pipelines are closed, whatever their prefetching threads are doing when they are garbage-collected."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _PATIENCE = 20
 
 
 def _in_a_cycle(ahead: Callable[[], Any]) -> Executor:
-    """Make a pipeline that is only referenced by a cycle, and calls ``ahead`` on its prefetching thread for all batches but
-    the first; return its executor.
+    """Make a pipeline to which only a reference cycle refers, run one batch, and return the executor.
+
+    The pipeline's prefetching thread calls ``ahead`` for each batch but the first.
     """
     iterations = 0
 

@@ -1,4 +1,4 @@
-"""Operators that begin during the previous batch, and batches in flight."""
+"""Operators may begin work during the previous batch, also with several batches in flight."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Log = list[tuple[str, int]]
 
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
-    """Make `copy` an operator that begins early; return the log of its calls, batch by batch."""
+    """Make `copy` an operator that begins early; return a list to which its calls are added, with the batches' numbers."""
     events: Log = []
     run = Copy.run
 

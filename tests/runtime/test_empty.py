@@ -1,4 +1,4 @@
-"""Runs on batches without samples."""
+"""Pipelines run on batches without samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fed data are copied, so that the caller may overwrite them, whatever kind of array or list they are in."""
+"""Fed data is copied, so that the caller may overwrite it, whatever kind of array or list contains it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fed() -> Any:
 
 
 def check_fed(batch: Any, arrays: list[np.ndarray]) -> None:
-    """Feed a batch, overwrite its arrays, and compare the outputs with the original values."""
+    """Feed a batch that refers to arrays, overwrite the arrays, and check that the output has the original values."""
     expected = [array.copy() for array in arrays]
     pipe = fed(batch_size=len(arrays))
     pipe.build()

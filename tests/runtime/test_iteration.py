@@ -166,7 +166,7 @@ SECOND_IS_SHORTER = [[(0, 0), (1, 1)], [], [(0, 1)], [(2, 0)]]
 FIRST_IS_SHORTER = [[(0, 0), (1, 1)], [], [(1, 0)], [(0, 2)]]
 
 
-# Recorded from DALI 2.4, for four epochs.
+# The expected values were recorded from four epochs of DALI 2.4.
 @pytest.mark.parametrize("options", [{}, {"prefetch_queue_depth": 1}, {"exec_pipelined": False, "exec_async": False}])
 @pytest.mark.parametrize(
     ("first", "second", "lengths", "expected"),

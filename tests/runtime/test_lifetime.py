@@ -54,14 +54,14 @@ def failing(i: int) -> list[np.ndarray]:
 
 
 def drained(source: Callable[[], Any], error: type[BaseException], **options: Any) -> Pipeline:
-    """Return a pipeline of that source, after running it until it raised the error."""
+    """Run a pipeline of a source until it raises an error of this class; return the pipeline."""
 
     @pipeline_def(batch_size=2, num_threads=2, **options)
     def define() -> Any:
         return source()
 
     pipeline = define()
-    # Without pytest.raises, whose result would keep the traceback alive.
+    # `pytest.raises` is not used, as its result would keep the traceback alive.
     try:
         while True:
             pipeline.run()
@@ -70,8 +70,9 @@ def drained(source: Callable[[], Any], error: type[BaseException], **options: An
 
 
 def soon(condition: Callable[[], bool]) -> bool:
-    """Return whether a condition comes true soon: a thread that has passed an error on refers to it, and thus to its frames,
-    for a moment longer.
+    """Return whether a condition becomes true soon.
+
+    A thread that has passed on an error refers to the error, and thus to its frames, for a moment longer.
     """
     deadline = time.monotonic() + 20
     while not condition() and time.monotonic() < deadline:
@@ -125,7 +126,7 @@ def test_pipelines_end_after_an_error(source: Any, options: dict[str, Any]) -> N
     assert soon(lambda: alive() is None)
 
 
-# The second of three files is not an image, and the third is truncated.
+# The second of these three files is not an image, and the third is truncated.
 _UNREADABLE = [_JPEG, np.zeros(50, np.uint8), _JPEG[:-200]]
 
 
@@ -188,7 +189,7 @@ def test_batches_end_although_samples_were_skipped(define: Any, options: dict[st
     before = live_batches()
     for _ in range(10):
         pipeline.run()
-    # How many objects belong to batches in flight varies.
+    # The number of objects that belong to batches in flight varies by a few.
     assert live_batches() < before + 10
 
 

@@ -1,4 +1,4 @@
-"""Limits on the memory of batches: limits of requests, and budgets for which batches wait."""
+"""Limits on batches' memory: limits of requests, and budgets, for which batches wait."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_who_waits_is_admitted_in_turn() -> None:
         return thread
 
     threads = [wait("large", large, 90), wait("small", small, 10)]
-    # There is enough memory for the small batch, but the large one was first.
+    # The budget has enough for the small batch, which waits nevertheless, as the large batch asked first.
     assert not Reservation([shared]).grow(10)
     assert not order
     first.give_back()
@@ -171,7 +171,7 @@ def resized(data: Any, size: Any) -> Any:
     return fn.resize(data, size=size)
 
 
-# 3, 12 and 48 MB.
+# Images of 3, 12 and 48 MB.
 SMALL, MEDIUM, HUGE = (1000, 1000), (2000, 2000), (4000, 4000)
 
 
@@ -268,6 +268,6 @@ def test_a_light_batch_reserves_without_a_closer_look(monkeypatch: pytest.Monkey
         assert not closely
         assert 96_000_000 <= own.size <= LARGE
     assert budget.reserved_bytes == 0
-    # A batch that takes a larger share is tracked closely, so that memory that it has released does not count.
+    # A batch that reserves a larger share of the budget is tracked exactly: memory that it has freed is no longer counted.
     assert not run(resized, [HUGE, HUGE], BatchMemory(None, [1, 1], reservation(8 * SMALL_BATCH_BYTES)))[1]
     assert closely

@@ -1,4 +1,4 @@
-"""External sources in worker processes."""
+"""External sources run in worker processes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_epochs(method: str, source: Any, batch: bool) -> None:
 
 
 def mapped_memory() -> set[str]:
-    """Return the inodes of workers' memory that this process has mapped."""
+    """Return the inodes of workers' shared memory that this process has mapped."""
     lines = Path("/proc/self/maps").read_text().splitlines()
     return {line.split()[4] for line in lines if "/memfd:penstock" in line}
 
@@ -89,7 +89,7 @@ def test_memory_grows_and_leaves_nothing_behind() -> None:
     assert len(mapped_memory() - before) == len(capacities)
     pipe.close()
     del batch, pipe
-    # Memory of earlier tests may be freed meanwhile.
+    # Memory of earlier tests may have been freed meanwhile, so there may be less than before.
     assert mapped_memory() <= before
 
 

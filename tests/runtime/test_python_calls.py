@@ -1,4 +1,4 @@
-"""A batch takes few calls of Python functions, and their number does not depend on its size: there are none per sample."""
+"""A batch takes few calls of Python functions: none for each sample, so the number does not depend on the batch size."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from penstock import fn, pipeline_def, types
 
 NORMALIZE: dict[str, Any] = {"mean": [123.7, 116.3, 103.5], "std": [58.4, 57.1, 57.4], "output_layout": "CHW"}
 MOST_PER_RUN, MOST_PER_OPERATOR = 90, 40
-"""The largest permitted numbers of calls: for a run, mostly to pass data in and out, and for each operator."""
+"""The most calls permitted for a run, mostly to pass data in and out, and in addition for each operator."""
 _BATCHES = 8
 _MAY_DIFFER = 16
-"""The tolerated difference in calls: a batch takes a few more if a thread had to wait for another; with a call for each
-sample, there would be 64 more.
+"""The difference between the numbers of calls that is tolerated, as a batch takes a few more calls if a thread has to wait.
+
+A call for each sample would make a difference of at least 64.
 """
 
 
@@ -70,18 +71,18 @@ def numbers(images: Any) -> Any:
 
 
 OPERATORS = {crop: 4, flip: 6, pad: 6, colours: 7, rotate: 4, flips: 25, letterbox: 6, numbers: 5}
-"""The number of operators in each pipeline as it is defined, including the source."""
+"""The number of operators in each pipeline as defined, before any pass, including the source."""
 
 
 def calls_of_a_batch(work: Callable[[Any], Any], batch_size: int, threads: int) -> int:
-    """Return the number of Python functions called for a batch, on all threads that work for it."""
+    """Return the number of calls of Python functions during a batch, in all threads that work on it."""
     rng = np.random.default_rng(0)
     batches = [[rng.integers(0, 256, (32, 32, 3), np.uint8) for _ in range(batch_size)] for _ in range(4)]
 
     def source() -> Iterator[list[np.ndarray]]:
         return itertools.cycle(batches)
 
-    # Without prefetching, all work is started by this thread.
+    # Without prefetching, this thread starts all work.
     @pipeline_def(
         batch_size=batch_size, num_threads=threads, device_id=None, seed=1, exec_pipelined=False, exec_async=False
     )
@@ -97,7 +98,7 @@ def calls_of_a_batch(work: Callable[[Any], Any], batch_size: int, threads: int) 
     def count(_frame: FrameType, event: str, _argument: object) -> None:
         counts[-1] += event == "call"
 
-    # Otherwise finalizers of earlier tests' objects would be called and counted.
+    # Otherwise, finalizers of earlier tests' objects might run and be counted.
     gc.collect()
     gc.disable()
     try:

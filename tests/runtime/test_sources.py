@@ -1,4 +1,4 @@
-"""Data that sources may return; and samples' source information, which operators pass on."""
+"""Sources may return various kinds of data, and operators pass on samples' source information."""
 
 from __future__ import annotations
 

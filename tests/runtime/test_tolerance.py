@@ -1,4 +1,4 @@
-"""Samples that cannot be read or decoded: they raise an error, are skipped, or are replaced; new epochs after an error."""
+"""Samples that cannot be read or decoded raise an error, are skipped, or are replaced; a new epoch may follow an error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from penstock.runtime.tolerance import kept_samples
 from penstock.tensors import TensorListCPU
 
 _COUNT = 10
-# The three bad files of the ten: one of another format, one missing, one truncated.
+# Of the ten files, three are bad: one is in an unknown format, one is missing, one is truncated.
 _WRONG, _MISSING, _SHORT = 3, 5, 7
 _GOOD = [number for number in range(_COUNT) if number not in (_WRONG, _MISSING, _SHORT)]
 
@@ -41,7 +41,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def _reading(files: list[str], batch_size: int = 4, on_error: str | None = None, **settings: Any) -> Pipeline:
-    """Return a pipeline of images and labels; ``on_error`` is set on the operators."""
+    """Return a pipeline that returns images and labels of files; ``on_error`` is an argument of reader and decoder."""
     own = {} if on_error is None else {"on_error": on_error}
     reader = {name: settings.pop(name) for name in ("pad_last_batch", "num_shards", "shard_id") if name in settings}
 
@@ -175,7 +175,7 @@ def test_an_operator_names_the_line_of_a_wrong_policy(files: list[str]) -> None:
 
 
 class _Labels(BaseIterator):
-    """An iterator that returns the labels of the pipelines."""
+    """An iterator that returns labels, the pipelines' second output."""
 
     def _converted(self, outputs: list[tuple[Any, ...]]) -> list[list[int]]:
         return [[int(np.asarray(label)[0]) for label in batches[-1]] for batches in outputs]
@@ -196,7 +196,7 @@ def test_an_epoch_has_what_is_good(files: list[str], batch_size: int) -> None:
 
 
 def test_an_epoch_after_an_error_is_a_whole_one(files: list[str]) -> None:
-    """Batches of the failed epoch were prefetched; none of them is in the next epoch."""
+    """No batch that was prefetched for the failed epoch appears in the next epoch."""
     state = {"broken": True}
 
     def check(label: np.ndarray) -> np.ndarray:
@@ -261,7 +261,7 @@ def test_shards_after_an_error(files: list[str], random_shuffle: bool, stick_to_
 
 
 def _by_pipeline(iterator: BaseIterator) -> list[set[int]]:
-    """Return each pipeline's results in an epoch."""
+    """Run an epoch; return the set of each pipeline's results."""
     return [set(itertools.chain(*batches)) for batches in zip(*iterator)]
 
 

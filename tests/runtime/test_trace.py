@@ -1,4 +1,4 @@
-"""Traces of pipelines: times of operators and threads."""
+"""Traces of pipelines contain the times of operators and threads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def traced(source: Callable[..., Any], nap: float = 0.0, **settings: Any) -> Pip
 
 
 def ran(pipeline: Pipeline, batches: int = 4, consumer: float = 0.0) -> Trace:
-    pipeline.run()  # kernels are compiled first
+    pipeline.run()  # so that kernels are compiled before the trace
     trace = pipeline.trace
     assert trace is not None
     trace.clear()

@@ -1,4 +1,4 @@
-"""Starting work on a pool's threads, and waiting for it."""
+"""Work is started on the threads of a pool, which waits for its end."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def long(_: int) -> None:
 
 
 def run(pool: WorkerPool, pace: Pace, task: Callable[[int], None], batches: int = 1) -> set[str]:
-    """Run tasks; return the threads that ran them, and assert that each ran once."""
+    """Run tasks, check that each ran once, and return the names of the threads that ran them."""
     for _ in range(batches):
         threads: dict[int, str] = {}
 
@@ -103,8 +103,9 @@ def test_short_tasks_are_not_shared(pool: WorkerPool) -> None:
 
 
 def are_shared(pool: WorkerPool, pace: Pace) -> bool:
-    """Return whether threads share long tasks. Try several batches: on a busy machine, a thread may wake too late to get one
-    of a batch's tasks.
+    """Return whether several threads share long tasks.
+
+    Several batches are tried, as on a busy machine, a thread may wake up too late to get one of a batch's tasks.
     """
     return any(len(run(pool, pace, long)) > 1 for _ in range(50))
 
@@ -125,7 +126,7 @@ def test_tasks_that_were_short_are_timed_again(pool: WorkerPool) -> None:
 
 
 def test_one_slow_batch_at_first_does_not_count(pool: WorkerPool) -> None:
-    """The first batch may be slow because a kernel is compiled."""
+    """The first batch may be slow because a kernel is compiled, which does not count."""
     pace = Pace()
     run(pool, pace, long)
     assert len(run(pool, pace, short, 3)) == 1
