@@ -1,12 +1,12 @@
 """Selects the tests of the default run; only `make test-all` runs the others.
 
-By rule: of a test with many cases the default run takes some, evenly spread. `@pytest.mark.cases(n)` takes n of them, or n of
-each group that `by` tells from a case's identifier; `@pytest.mark.every_case` takes all. What takes long, such as a server
-that is killed and comes back, is `@pytest.mark.exhaustive`.
+The default run takes evenly spread cases of each test with many cases. `@pytest.mark.cases(n)` takes n cases, or with `by`, which returns
+a group for a case's identifier, n cases of each group; `@pytest.mark.every_case` takes all. `@pytest.mark.exhaustive` leaves a test out,
+as it takes long, such as a server that is killed and restarts.
 
-Files about other people's frameworks are collected where those are installed (`make frameworks`, `make plugins`).
+Test files for other frameworks are collected only where these are installed (`make frameworks`, `make plugins`).
 
-Files that take long come first, so that processes that share the tests end at about the same time.
+Files that take long run first, so that parallel test processes end at about the same time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from penstock.tensors.cuda import device_count
 sys.path.insert(0, str(Path(__file__).parent / "kernels" / "cuda"))
 
 CASES = 6
-# This many ordinary tests take as long as one that is marked as exhaustive.
+# The number of ordinary tests that take as long as one test marked as exhaustive.
 _LONG = 100
 _FRAMEWORKS = {
     "test_pytorch": ("torch", "torchdata"),
@@ -69,15 +69,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Spare garbage collections the thousands of tests and the frameworks' modules, which are never garbage."""
+    """Exclude all objects so far from garbage collection, which they would slow down: tests and modules exist until the end."""
     gc.collect()
     gc.freeze()
 
 
 def _longest_first(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the tests with their files in another order: by number, where one that is known to take long is worth
-    many.
-    """
+    """Return the tests grouped by file, the file with most tests first; an exhaustive test counts as many tests."""
     worth: Counter[Path] = Counter()
     for item in items:
         worth[item.path] += _LONG if item.get_closest_marker("exhaustive") else 1
@@ -97,12 +95,12 @@ def _left_out(items: list[pytest.Item]) -> Iterator[pytest.Item]:
 
 
 def _together(name: str) -> str:
-    """Return all cases in one group."""
+    """Return the same group for each case."""
     return ""
 
 
 def _beyond(cases: list[pytest.Item], count: int, by: Callable[[str], str]) -> Iterator[pytest.Item]:
-    """Yield the cases that are not among ``count`` of their group, evenly spread from its first to its last."""
+    """Yield the cases to leave out: in each group, all but ``count`` evenly spread ones, which include the first and the last."""
     groups: dict[str, list[pytest.Item]] = {}
     for case in cases:
         groups.setdefault(by(case.nodeid.partition("[")[2]), []).append(case)
@@ -114,7 +112,7 @@ def _beyond(cases: list[pytest.Item], count: int, by: Callable[[str], str]) -> I
 
 @pytest.fixture
 def with_gpu(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Provide a GPU: a real one, or else an emulated one."""
+    """Make a GPU available: a real one, or otherwise an emulated one."""
     from emulation import emulated_gpu
 
     folder = request.config.cache.mkdir("emulated_kernels")

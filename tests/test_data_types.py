@@ -1,4 +1,4 @@
-"""DALI's types for those of other libraries."""
+"""Data types of other libraries are converted to DALI's types."""
 
 from __future__ import annotations
 

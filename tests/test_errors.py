@@ -1,4 +1,4 @@
-"""Stored errors: what they keep of their tracebacks."""
+"""Stored errors keep only parts of their tracebacks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from penstock.errors import OperatorError, RaisedAt, operator_error, traceback_t
 
 
 class Frozen(Exception):
-    """Nothing can be assigned to it."""
+    """An error to which no attribute can be assigned."""
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(name)
 
 
 def raised(error: Exception, held: object = None) -> Exception:
-    """Return the error, with a traceback whose first frame holds an object."""
+    """Raise and catch an error; return it with a traceback whose first frame refers to ``held``."""
     try:
         raise error
     except Exception as caught:

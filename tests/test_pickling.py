@@ -1,4 +1,4 @@
-"""Pickled callbacks."""
+"""Callbacks are pickled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps run on the CPU and on a GPU, a real one or an emulated one."""
+"""Runs sweeps on the CPU and on a GPU, a real or an emulated one."""
 
 from __future__ import annotations
 

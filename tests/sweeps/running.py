@@ -1,4 +1,4 @@
-"""Runs a call of an operator as in serving: on fed batches, with failures isolated."""
+"""Runs a call of an operator as in serving: inputs are fed, and samples fail individually."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BATCH_SIZE = 3
 
 @dataclass(frozen=True)
 class Output:
-    """One output of a batch; samples that failed are None."""
+    """One output of a batch; a sample that failed is None."""
 
     samples: list[np.ndarray | None]
     layout: str
@@ -39,7 +39,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Tensors:
-    """Values of an argument that is computed in the graph, one for each sample."""
+    """The values of an argument for each sample, fed as an input of the graph."""
 
     values: Sequence[np.ndarray]
     layout: str = ""
@@ -47,13 +47,13 @@ class Tensors:
 
 
 class Cancelling:
-    """Watches a run in which some samples are cancelled."""
+    """Watches a run, and reports some samples as cancelled."""
 
     def __init__(self, indices: Collection[int]) -> None:
         self._indices = indices
 
     def operator_ran(self, step: object, seconds: float) -> None:
-        """Measure nothing."""
+        """Ignore the time that an operator took."""
 
     def cancelled(self) -> Collection[int]:
         return self._indices
@@ -66,7 +66,7 @@ def pipeline_of(
     computed: Mapping[str, Tensors] | None = None,
     batch_size: int = BATCH_SIZE,
 ) -> Pipeline:
-    """Return a pipeline of one operator, whose inputs and computed arguments are to be fed."""
+    """Return a pipeline that calls one operator; the operator's inputs and computed arguments are external sources."""
     function = operator.attrgetter(schema.fn_path)(fn)
     arguments = {name: value for name, value in call.arguments.items() if name not in (computed or {})}
     if schema.random:
@@ -100,7 +100,7 @@ def pipeline_of(
 def batches_of(
     call: Call, indices: Sequence[int], computed: Mapping[str, Tensors] | None = None
 ) -> dict[str, TensorList]:
-    """Return the data to feed: the samples of those indices."""
+    """Return the batches to feed: the samples with these indices, by the name of the external source."""
     fed: dict[str, TensorList] = {}
     for number, samples in enumerate(call.inputs):
         fed[f"input_{number}"] = _batch([samples.make(index) for index in indices], samples.make(0), samples.layout)
@@ -114,7 +114,7 @@ def _batch(samples: list[np.ndarray], like: np.ndarray, layout: str, dtype: DALI
 
 
 def run(pipeline: Pipeline, batches: Mapping[str, TensorList], count: int, cancelled: Collection[int] = ()) -> Outcome:
-    """Return the pipeline's result for a batch; its samples fail alone."""
+    """Run the pipeline on a batch, in which samples fail individually; return the outcome."""
     pipeline.build()
     result = PipelineRunner(pipeline).run(batches, count, Cancelling(cancelled) if cancelled else None)
     outputs = []
@@ -133,7 +133,7 @@ def outcome(
     indices: Sequence[int] = range(BATCH_SIZE),
     cancelled: Collection[int] = (),
 ) -> Outcome:
-    """Return the call's result for a batch of the samples of those indices, as the first batch of a pipeline."""
+    """Build a pipeline for a call, and return the outcome of its first batch, which consists of the samples with these indices."""
     pipeline = pipeline_of(schema, call, device, computed, len(indices) or 1)
     try:
         return run(pipeline, batches_of(call, indices, computed), len(indices), cancelled)

@@ -36,7 +36,7 @@ def test_defaults_are_of_their_types(schema: Schema) -> None:
     for argument in schema.all_arguments.values():
         if argument.default is not None:
             converted = argument.convert(argument.default)
-            # Floats pass through single precision.
+            # The converted value passes through single precision, so it may be rounded.
             same = converted == argument.default or np.allclose(converted, argument.default)
             assert same, argument.name
         assert not (argument.required and argument.default is not None), argument.name

@@ -1,4 +1,4 @@
-"""Training in JAX is tested where that is installed, e.g. by `penstock-triton[jax]`."""
+"""Collects the tests of training in JAX only where JAX is installed, e.g. by `penstock-triton[jax]`."""
 
 from __future__ import annotations
 

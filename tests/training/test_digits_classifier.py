@@ -1,4 +1,4 @@
-"""The trained classifier on held-out digits, through the served pipeline."""
+"""The trained classifier recognizes held-out digits through the served pipeline."""
 
 from __future__ import annotations
 

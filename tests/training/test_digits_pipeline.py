@@ -1,4 +1,4 @@
-"""The training pipeline ends with the same steps as the served one."""
+"""The training pipeline ends with the same steps as the served pipeline."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COUNT, _BATCH = 96, 32
 
 
 class _Batches(BaseIterator):
-    """Images and labels of one pipeline, like those of the frameworks' iterators, in numpy arrays."""
+    """An iterator over a pipeline's images and labels, like the frameworks' iterators, but with numpy arrays."""
 
     def _converted(self, outputs: list[tuple[Any, ...]]) -> tuple[np.ndarray, np.ndarray]:
         ((images, labels),) = outputs
@@ -42,7 +42,7 @@ def _epoch(pipeline: Pipeline) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def sent(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Return images as clients send them: of any size, grey and colour, PNG and JPEG."""
+    """Return the paths of images such as clients send: of various sizes, in grey and colour, as PNG and JPEG."""
     folder, rng = tmp_path_factory.mktemp("sent"), np.random.default_rng(5)
     looks = [random_look(rng) for _ in range(_COUNT - 1)] + [Look(300, "JPEG", colour=True)]
     paths = [folder / str(number) for number in range(_COUNT)]
@@ -75,7 +75,7 @@ def test_random_looks(tmp_path: Path) -> None:
     plain, _ = _epoch(digits_pipeline(files, numbers, _BATCH, augmented=False))
     assert first.shape == plain.shape == (_COUNT, 1, 32, 32)
     assert first.min() >= -1 and first.max() <= 1  # noqa: PT018
-    # A quarter is inverted; the others are the original digits, somewhat turned and moved.
+    # A quarter of the images are inverted; the others resemble the original digits, slightly turned and moved.
     closeness = [np.corrcoef(look.ravel(), plain[label].ravel())[0, 1] for look, label in zip(first, labels)]
     assert np.mean(np.array(closeness) > 0.5) > 0.6
     assert 0.1 < np.mean(np.array(closeness) < -0.5) < 0.4
