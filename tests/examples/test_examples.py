@@ -1,4 +1,4 @@
-"""`penstock examples`: the list, refusals, and that a failure changes nothing."""
+"""`penstock examples` lists and adds examples, and a refusal or failure changes nothing."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class LocalPackage(Package):
 
 
 def example_of(wheel: Path, fails: bool = False) -> Example:
-    """Return an example that writes one model; if it fails, half of it."""
+    """Return an example that writes one model or, with ``fails``, fails after writing half of the model."""
 
     def write(repository: Path, weights: ZipFile) -> None:
         (repository / "answers" / "1").mkdir(parents=True)
@@ -125,7 +125,7 @@ def test_other_files_and_missing_packages_are_refused(tmp_path: Path, monkeypatc
     with pytest.raises(ExampleError, match="could not be downloaded") as refused:
         replace(package, sha256="0" * 64).download(tmp_path)
     assert "HASHES" in str(refused.value)
-    # The package index does not exist, so pip fails before it checks the hash.
+    # There is no package index at this address, so pip fails before it checks the hash.
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_RETRIES", "0")
     monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")

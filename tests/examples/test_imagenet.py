@@ -1,4 +1,4 @@
-"""The example imagenet: the network answers as in PyTorch, and photographs get the right answers."""
+"""In the example imagenet, the network computes the same as in PyTorch, and photographs are classified correctly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.exhaustive]
 ROOT = Path(__file__).resolve().parents[2]
 PHOTOGRAPHS = ROOT / "client_examples" / "photographs"
 LOGITS = Path(__file__).with_name("mobilenet_v2_logits.npy")
-# The labels of the photographs in ImageNet.
+# The correct ImageNet labels of the photographs.
 RIGHT = {"barn", "baboon", "badger", "Border terrier", "maraca", "padlock", "parking meter", "radio telescope"}
 
 

@@ -1,4 +1,4 @@
-"""The example ocr: pages are read, line by line."""
+"""The example ocr reads pages line by line."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_pages_are_read(reader: ModuleType, tmp_path: Path) -> None:
     characters = (repository / "ocr" / "1" / "characters.txt").read_text(encoding="utf-8").split("\n")
     assert len(characters) == 18710
     (tmp_path / "page.jpg").write_bytes(page(TEXT, 0.7))
-    # The same pipeline without Python: one file and the networks beside it, confined to its folder.
+    # The same pipeline, saved without Python code: one file next to the networks, which may read only files in this folder.
     export_model(repository / "ocr" / "1" / "pipeline.py", repository / "saved")
     shutil.copyfile(repository / "ocr" / "config.pbtxt", repository / "saved" / "config.pbtxt")
     assert {path.name for path in (repository / "saved" / "1").iterdir()} == {
@@ -85,7 +85,7 @@ def test_pages_are_read(reader: ModuleType, tmp_path: Path) -> None:
     ]
     assert blank == []
     assert [line.text for line in large] == TEXT * 4
-    # A line is where it was drawn.
+    # Each line must be found where it was drawn.
     for number, line in enumerate(large):
         (left, top), (right, bottom) = line.corners.min(axis=0), line.corners.max(axis=0)
         assert left == pytest.approx(100, abs=15)

