@@ -23,7 +23,7 @@ class Held {
   Held& operator=(const Held&) = delete;
 };
 
-// Releases the GIL in a scope, inside a scope that holds it.
+// Releases the GIL while this object exists. The thread must hold the GIL when it is constructed.
 class Let {
  public:
   Let() : state_(PyEval_SaveThread()) {}

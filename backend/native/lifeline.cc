@@ -39,7 +39,7 @@ void answer_line(int lifeline, const std::string& line) {
     _exit(0);
   }
   const std::string drained = call("drain", "(s)", line.c_str());
-  // Answers of models may still be being sent.
+  // Some answers of models may not have been sent yet.
   wait_for_answers(kAnsweringSeconds);
   write_line(lifeline, drained + "\n");
 }

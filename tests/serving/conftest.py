@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from served import await_stops
 
 START_SECONDS = 600.0
-"""How many seconds a server may take to become ready. It compiles kernels, and on a busy machine it may get a twentieth of a core:
-there, a start that takes 40 s on an idle machine was not complete after 180 s. A server that hangs never becomes ready.
+"""How many seconds a server may take to become ready. It compiles kernels: a start that takes 40 s on an idle machine was not complete
+after 180 s on a busy one, where the server may get only a twentieth of a core. A server that hangs never becomes ready.
 """
 TEST_SECONDS = 900
 

@@ -44,9 +44,7 @@ On a busy machine, the limit is five times as long as the last start without a f
 """
 
 COLD_START_SECONDS = 600
-"""The time limit for a start, and for a first answer, if no call fails: kernels may have to be compiled, on a machine that
-others use, too.
-"""
+"""The time limit for a start, and for a first answer, if no call fails: kernels may have to be compiled, on a busy machine."""
 
 RETRY_SECONDS = 20.0
 """After so many seconds, a request is sent again if it only matters that there is a right answer."""

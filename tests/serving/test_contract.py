@@ -217,7 +217,7 @@ def saboteurs(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iter
     made = tmp_path_factory.mktemp("saboteurs")
     add_model(made, "sabotaged", TWO_LINES, HEADER + SABOTAGED)
     add_model(made, "without_library", TWO_LINES, HEADER + WITHOUT_LIBRARY)
-    # The operator keeps the memory of a request, for which Triton waits when it ends.
+    # The sabotaged operator keeps the memory of a request, so Triton, which waits for all requests when it ends, needs a time limit.
     with stopped_later(
         LocalServer(made, model_host=model_host, allow_failures=True, flags=["--exit-timeout-secs=1"])
     ) as running:

@@ -24,7 +24,7 @@ from traffic_requests import ASKED, RequestMaker
 
 REQUESTS = 20_000
 
-# The first test that uses the run starts it; on a busy machine, this takes longer than tests usually may.
+# The first test starts the run that all tests here use. On a busy machine, this takes longer than tests usually may.
 pytestmark = pytest.mark.exhaustive
 
 

@@ -132,7 +132,7 @@ class HttpClient:
 
 
 class GrpcClient:
-    """A client that does the same over gRPC; it reports the statuses of HTTP."""
+    """A client like :class:`HttpClient`, but over gRPC; it reports the HTTP status codes that correspond to those of gRPC."""
 
     def __init__(self, server: LocalServer) -> None:
         self._client = tritonclient.grpc.InferenceServerClient(server.grpc_url)

@@ -35,7 +35,7 @@ import nvidia.dali as dali
 import nvidia.dali.fn as fn
 from nvidia.dali.plugin.triton import autoserialize
 """
-# Two inputs of numbers, and operators on the GPU.
+# A model with two numeric inputs and with operators on the GPU.
 SUMS = (
     HEAD
     + """
@@ -50,7 +50,7 @@ def sums():
     return fn.cast(more, dtype=dali.types.FLOAT16, name="MORE"), fn.reshape(twice, layout="", name="TWICE")
 """
 )
-# One input without a type, one output, on the GPU.
+# A model on the GPU with one output and one input, whose type is not declared.
 HALVES = (
     HEAD
     + """

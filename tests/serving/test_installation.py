@@ -34,7 +34,7 @@ def installed(tmp_path: Path) -> Installation:
 def test_the_wheel_is_laid_out_in_a_folder_of_its_own(wheel: Installation, tmp_path: Path) -> None:
     backends = lay_out(wheel, tmp_path)
     assert backends == tmp_path / "backends"
-    # Triton refuses a link to this library, but the stub finds its libraries only if it is a link.
+    # Triton refuses a link to this library, but the stub must be a link, as it finds its libraries relative to its real location.
     assert not (backends / "python" / "libtriton_python.so").is_symlink()
     assert (backends / "python" / "triton_python_backend_stub").resolve() == wheel.stub.resolve()
     assert "TritonPythonModel" in (backends / "penstock" / "model.py").read_text()

@@ -130,7 +130,7 @@ def touched(server: LocalServer, model: str) -> None:
 
 
 def under_load(server: LocalServer, model: str, *steps: str) -> Counts:
-    """Take the steps with a model, twice; return the counts of answers of `crossing` and `several` in the meantime."""
+    """Take these steps (load or unload) with a model, twice, while clients call `crossing` and `several`; return the calls' counts."""
     urls = server.http_url, server.grpc_url
     with Traffic(*urls, clients=8, models=("crossing", "several"), bad=0.05, pause=0.005, seed=len(steps)) as traffic:
         traffic.flow()

@@ -91,7 +91,7 @@ NOT_LOADED = {
 }
 
 
-# For each model, the stub starts two processes, one after the other, each of which takes seconds.
+# With the stub, these tests are exhaustive: for each model, two processes are started, one after the other, each of which takes seconds.
 @pytest.fixture(scope="module", params=["native", pytest.param("stub", marks=pytest.mark.exhaustive)])
 def model_host(request: pytest.FixtureRequest) -> Any:
     return request.param

@@ -96,7 +96,7 @@ def test_models_in_the_stub_are_refused(repository: Path) -> None:
 
 
 def test_from_the_stub_failures_are_repeated_as_successes(repository: Path) -> None:
-    """If this fails, models with a response cache no longer have to be refused for the stub."""
+    """This is the reason why models with a response cache are refused for the stub; if the test fails, they need not be any more."""
     settings = {"unsafe_response_cache": "true"}
     with (
         stopped_later(LocalServer(repository, flags=FLAGS, settings=settings, model_host="stub")) as server,

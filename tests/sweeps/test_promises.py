@@ -222,10 +222,10 @@ def test_a_sample_with_a_bad_argument_fails_alone(schema: Schema, argument: Argu
     value = call.arguments[argument.name]
     good, bad = np.array([value], numpy_dtype(kind)), np.array([value, value], numpy_dtype(kind))
     if outcome(schema, call, device, {argument.name: Tensors([good] * BATCH_SIZE, dtype=kind)}).failures:
-        # It takes scalars without dimensions only, and all samples have as many.
+        # The argument takes only scalars without dimensions, while all samples of a batch must have the same number of dimensions.
         return
     received = outcome(schema, call, device, {argument.name: Tensors([good, bad, good], dtype=kind)})
-    # Arguments that an operator ignores: the depth of a window in an image.
+    # No sample fails if the operator ignores the argument, such as the depth of a window in an image without depth.
     assert received.failures.keys() <= {BAD}
     assert_equal(outcome(schema, call, device), received, [(0, 0), (2, 2)])
 

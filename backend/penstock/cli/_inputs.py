@@ -63,7 +63,7 @@ class InputFiles:
         return [{name: samples[index] for name, samples in self._samples.items()} for index in range(self.count)]
 
     def batches(self, cycle: bool) -> Iterator[dict[str, TensorListCPU]]:
-        """Yield batches, each by input; with ``cycle``, repeat the samples endlessly, in full batches."""
+        """Yield one batch for each input at a time, by the input's name; with ``cycle``, repeat the samples endlessly, in full batches."""
         if not self._samples:
             return
         order: Iterator[int] = itertools.cycle(range(self.count)) if cycle else iter(range(self.count))

@@ -208,7 +208,7 @@ class DebugPipeline(Pipeline):
         return [DataNodeDebug(node, batch, self._move) for node, batch in zip(op.outputs, batches)]
 
     def _step_of(self, op: OpNode, key: _Key) -> Step:
-        """Return a step that runs the operator of the same call in an earlier batch, or a new operator."""
+        """Return a step for a call: with the operator that ran the same call in an earlier batch, or else with a new operator."""
         inputs, arguments, outputs = len(op.inputs), len(op.argument_inputs), len(op.outputs)
         known = self._steps.get(key)
         if known is None:

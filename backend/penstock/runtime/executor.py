@@ -561,8 +561,10 @@ class Executor:
                     self._tolerate(step, batch, position, next(filter(None, sources), ""))
 
     def _tolerate(self, step: Step, batch: Batch, position: int, source: str) -> None:
-        """Record that a sample is skipped or replaced; raise its error if the policy is neither, and TooManyErrorsError if
-        too many samples were."""
+        """Record that a failed sample is skipped or replaced.
+
+        Raise the sample's error if the policy is to raise errors, and TooManyErrorsError if too many samples have failed.
+        """
         error = batch.result.failures[position]
         policy = batch.tolerated[position] = policy_for(step.node, error, self._on_error)
         if policy == RAISE or not isinstance(error, OperatorError):

@@ -17,7 +17,7 @@ class PipelineStream:
         device_id: the number of the GPU.
 
     Attributes:
-        device_id: as above.
+        device_id: the number of the GPU.
     """
 
     def __init__(self, device_id: int) -> None:

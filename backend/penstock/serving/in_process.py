@@ -203,7 +203,7 @@ def reach_server(address: int) -> None:
 
 @guarded
 def complete(config: str, model_folder: str, version: int) -> str:
-    """Complete a model's configuration; both it and the result are JSON."""
+    """Complete a model's configuration, which is given as JSON; return the complete configuration as JSON."""
     return json.dumps(completed(_hosted_here(config), Path(model_folder) / str(version)))
 
 

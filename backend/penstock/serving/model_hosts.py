@@ -22,11 +22,10 @@ MODEL_HOSTS = ("native", "stub")
 MODEL_HOST_VARIABLE = "PENSTOCK_BACKEND"
 """The environment variable that selects the default host."""
 
-# By default, glibc's malloc retains memory that many threads have freed, for each thread in a separate arena, and when a large block is
-# freed, it raises the size from which blocks are returned to the system to the size of that block. If models run inside the server, malloc
-# also allocates the tensors of answers: with these settings, tensors of up to 32 MiB, the most that malloc allows, come
-# from retained memory, whose pages need not be cleared again, and up to 128 MiB of free memory, enough for the answers
-# of several batches, are retained.
+# By default, glibc's malloc retains much freed memory: it has an arena for each thread, and once a large block has been freed, it no longer
+# returns blocks of up to that size to the system. These settings limit both. If models run inside the server, malloc also allocates the
+# tensors of answers: tensors of up to 32 MiB, the most that malloc allows, come from retained memory, whose pages need not be cleared
+# again, and malloc retains up to 128 MiB of free memory, which is enough for the answers of several batches.
 #
 # OpenBLAS gets a single thread, because operators have their own threads: while loading a model, a server once hung when numpy inverted a
 # matrix of 3 x 3, because OpenBLAS waited for its threads.

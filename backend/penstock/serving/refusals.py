@@ -41,7 +41,7 @@ class Status(Enum):
     CANCELLED = 7
 
 
-# The kinds of errors that are not the server's fault: the first match counts; other errors are internal.
+# Classes of errors that are not the server's fault, and their kinds: the first class that matches counts. Other errors are internal.
 _KINDS: tuple[tuple[type[BaseException], Kind], ...] = (
     (CancelledError, Kind.CANCELLED),
     (LimitError, Kind.LIMIT),

@@ -192,10 +192,10 @@ class ServedModel:
         config: the model's complete configuration.
         settings: the model's settings.
         accounts: the accounts that record executions.
-        self_check: the self-check, which is told of the answers.
+        self_check: checks the answers.
 
     Attributes:
-        accounts, self_check: as above.
+        accounts, self_check: the arguments.
         streams: whether a request has many answers, because its data, such as a video, lasts for several runs of the
             pipeline.
     """

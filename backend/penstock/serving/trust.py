@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from penstock.pipeline import Pipeline
 
 REPOSITORIES = "PENSTOCK_REPOSITORIES"
-"""The environment variable with the folders from which models may be loaded, those of the server's repositories, as JSON. It is set if
-clients may load models, but not upload their files."""
+"""The environment variable with the folders of the server's repositories, as JSON; models may be loaded only from these folders. It is
+set if clients may load models, but not upload their files."""
 
 MAX_INSTANCES = 1024
 """The largest number of instances of a model on a server. Each instance has a pipeline and, with isolation, a process."""

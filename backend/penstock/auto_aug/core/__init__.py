@@ -4,7 +4,7 @@ from penstock.auto_aug.core._augmentation import Augmentation, augmentation, sig
 from penstock.auto_aug.core._select import select
 from penstock.auto_aug.core.policy import Policy
 
-# Also under DALI's name.
+# The class under the name that DALI gives it.
 _Augmentation = Augmentation
 
 __all__ = ["Augmentation", "Policy", "_Augmentation", "augmentation", "select", "signed_bin"]

@@ -19,7 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 FEATURES, TOKENS, SCORES = "features", "tokens", "scores"
 BANDS, FRAMES = 80, 3000  # the mel spectrogram of 30 seconds
-MAX_TOKENS = 224  # of a text: half the number of the decoder's positions
+MAX_TOKENS = 224  # the most tokens of a text: half the number of the decoder's positions
 
 # This opset introduces `Gelu`. All ONNX Runtimes from 1.17 on support these.
 _OPSET, _IR_VERSION = 20, 9

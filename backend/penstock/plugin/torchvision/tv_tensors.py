@@ -168,8 +168,9 @@ def _defined() -> ModuleType:
         return name in ("XYWHR", "CXCYWHR", "XYXYXYXY")
 
     def set_return_type(return_type: str) -> _ReturnType:
-        """Set whether operations return the type of their input (`TVTensor`), or plain tensors (`Tensor`); if used as a context,
-        until its end.
+        """Set whether operations return the type of their input (`TVTensor`), or plain tensors (`Tensor`).
+
+        If the returned object is used as a context manager, the setting applies until the context ends.
         """
         if return_type.lower() not in ("tensor", "tvtensor"):
             raise ValueError(f"`return_type` must be 'TVTensor' or 'Tensor'. Got: {return_type!r}")

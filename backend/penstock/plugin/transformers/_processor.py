@@ -194,7 +194,7 @@ class Processor:
             self._lent[name] = value, copy.copy(value)
 
     def _plain_settings(self, settings: Mapping[str, object]) -> dict[str, object]:
-        """Return settings, of a call or assigned ones, in the form that they have in a configuration."""
+        """Return settings that were passed to a call or assigned, in the form in which a configuration contains them."""
         return dict(settings)
 
     def _check_changeable(self, settings: Mapping[str, object]) -> None:
