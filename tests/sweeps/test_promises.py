@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.every_case, pytest.mark.filterwarnings("ignore::Deprec
 
 
 def swept(promise: Promise | None = None) -> list[Schema]:
-    """Return the operators that give the promise; aliases are the same operators."""
+    """Return the schemas of the operators that give a promise, without aliases; None: of all operators."""
     schemas = [schema for schema in all_schemas() if operator_class(schema.name).schema is schema]
     return [schema for schema in schemas if not why_unswept(schema) and promise not in schema.exempt]
 
@@ -47,14 +47,15 @@ def name_of(schema: Schema) -> str:
 
 
 def devices(schema: Schema) -> tuple[str, ...]:
-    """Return the devices available here: kernels are emulated where there is no GPU, a GPU's decoders are not."""
+    """Return an operator's devices that are available here. Without a GPU, kernels can be emulated, but not a GPU's decoders."""
     had = {"cpu", "gpu"} if device_count() or can_emulate() else {"cpu"}
     return tuple(device for device in schema.devices if device in had)
 
 
 def each(promise: Promise | None = None) -> list[Any]:
-    """Return each example of each operator that gives the promise on each device, beyond the simplest of the GPU's in
-    all tests.
+    """Return a test case for each operator that gives a promise, each device, and each example of the operator.
+
+    On the GPU, only the case of the first example is in the default run.
     """
     return [
         pytest.param(schema, device, number, id=f"{schema.name}-{device}-{number}", marks=_marks(device, number))
@@ -66,7 +67,7 @@ def each(promise: Promise | None = None) -> list[Any]:
 
 
 def _marks(device: str, number: int) -> list[pytest.MarkDecorator]:
-    """Return the marks of a case: kernels for the emulated GPU take seconds to compile."""
+    """Return the marks of a case; most cases for the GPU are exhaustive, as kernels for the emulated GPU take seconds to compile."""
     return [pytest.mark.exhaustive] if device == "gpu" and number else []
 
 

@@ -104,7 +104,7 @@ class Reservation:
 
     @functools.cached_property
     def light_bytes(self) -> float:
-        """The number of bytes up to which a batch may reserve an upper bound of the memory that it needs."""
+        """The largest estimate that a batch may reserve; if its estimate is larger, its memory has to be tracked exactly."""
         return _LIGHT_SHARE * min(budget.limit for budget in self._budgets)
 
     def exceeded(self, size: int) -> MemoryBudget | None:

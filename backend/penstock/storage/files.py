@@ -37,7 +37,7 @@ class Files:
         return self._roots is not None
 
     def path(self, path: str) -> str:
-        """Return the path to open a file or folder by; if access is confined, absolute and with links resolved.
+        """Return the path with which to open a file or folder. If access is confined, it is absolute, and links are resolved.
 
         Raises:
             ConfinedPathError: the path is outside the folders.

@@ -41,7 +41,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
         super().__init__(*arguments, **keywords)
         self._lock = threading.RLock()
 
-    # For tools that inspect the signature, which is the base class's.
+    # Copy the signature of the base class's constructor, for tools that inspect it.
     functools.update_wrapper(__init__, DALIGenericIterator.__init__)
 
     def __next__(self) -> dict[str, jax.Array]:
