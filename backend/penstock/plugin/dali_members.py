@@ -53,7 +53,7 @@ class DaliMembers:
     @property
     def _reader_epoch(self) -> ReaderEpoch:
         if not isinstance(self._epoch, ReaderEpoch):
-            raise AttributeError("An iterator has shards where it is made with `reader_name`")
+            raise AttributeError("An iterator has shards only if it was made with `reader_name`")
         return self._epoch
 
     @property

@@ -109,7 +109,7 @@ def test_samples_are_any_containers() -> None:
         (lambda: v2.RandomAffine(3, translate=(2, 0)), ValueError, "shares from 0 to 1"),
         (lambda: v2.RandomAffine(3, scale=(0, 1)), ValueError, "positive factors"),
         (lambda: v2.GaussianBlur(4), ValueError, "odd and positive"),
-        (lambda: v2.Compose([]), ValueError, "holds none"),
+        (lambda: v2.Compose([]), ValueError, "is empty"),
         (lambda: v2.RandomChoice([v2.Identity()], p=[0.5, 0.5]), ValueError, "2 values for 1"),
         (lambda: v2.AutoAugment("coco"), ValueError, "`policy` must be one of imagenet"),
         (lambda: v2.ToDtype(3), ValueError, "`dtype` must be a type"),
@@ -148,7 +148,11 @@ def test_bad_settings(make: Any, error: type[Exception], told: str) -> None:
         (lambda image: v2.RandomIoUCrop()(image), TypeError, "needs an image and its bounding boxes"),
         (lambda image: v2.Normalize([0.5], [0.5])(image), TypeError, "takes tensors, and not PIL's images"),
         (lambda image: v2.RandomCrop(5)("text"), TypeError, "holds no image"),
-        (lambda image: v2.RandomCrop(5)([image, image.resize((3, 3))]), ValueError, "of a sample have one size"),
+        (
+            lambda image: v2.RandomCrop(5)([image, image.resize((3, 3))]),
+            ValueError,
+            "of a sample must have the same size",
+        ),
         (lambda image: v2.Transform()(image), NotImplementedError, "does not implement `transform`"),
     ],
 )

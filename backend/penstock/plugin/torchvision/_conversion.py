@@ -69,7 +69,7 @@ def to_tensor(inpt: PilImage | Pixels | np.ndarray) -> Tensor:
     library = torch()
     if isinstance(inpt, np.ndarray):
         if inpt.ndim not in (2, 3):
-            raise ValueError(f"An image has two or three dimensions. Got {inpt.ndim}")
+            raise ValueError(f"An image must have two or three dimensions. Got {inpt.ndim}")
         tensor = library.from_numpy(inpt[:, :, None] if inpt.ndim == 2 else inpt).permute(2, 0, 1).contiguous()
     elif isinstance(inpt, Pixels) or is_pil(inpt):
         tensor = _to_tensor(inpt).contiguous()
@@ -94,7 +94,9 @@ def to_pil_image(pic: np.ndarray | Tensor, mode: str | None = None) -> PilImage:
         raise TypeError(f"`to_pil_image` takes a tensor or an array. Got: {type(pic).__name__}")
     array = array[:, :, None] if array.ndim == 2 else array
     if array.ndim != 3 or array.shape[2] not in _MODES:
-        raise ValueError(f"An image has two or three dimensions, and 1 to 4 channels. Got the shape {array.shape}")
+        raise ValueError(
+            f"An image must have two or three dimensions, and 1 to 4 channels. Got the shape {array.shape}"
+        )
     if array.dtype.kind == "f" and mode != "F":
         array = (array * 255).astype(np.uint8)
     channels = array.shape[2]

@@ -106,7 +106,7 @@ def _pillow(name: str, *numbers: Callable[..., float]) -> _Trace:
     def trace(transform: object, images: _Traced) -> _Traced:
         if images.stage != "pil":
             raise ExportError(
-                f"`{type(transform).__name__}` is exported for PIL's images, and not for tensors: put it before the "
+                f"`{type(transform).__name__}` can only be exported for PIL images, not for tensors: put it before the "
                 "conversion to tensors"
             )
         arguments = [float(number(transform)) for number in numbers]
@@ -118,7 +118,7 @@ def _pillow(name: str, *numbers: Callable[..., float]) -> _Trace:
 def _rotation(transform: v2.RandomRotation, images: _Traced) -> _Traced:
     angle, other = transform.degrees
     if angle != other or transform.center is not None or images.stage != "pil" or isinstance(transform.fill, dict):
-        raise ExportError("`RandomRotation` is exported for PIL's images, with one angle, about the middle")
+        raise ExportError("`RandomRotation` can only be exported for PIL images, with a fixed angle, about the middle")
     rotated = fn.pillow_function(
         images.node,
         function="rotate",
@@ -133,7 +133,7 @@ def _rotation(transform: v2.RandomRotation, images: _Traced) -> _Traced:
 def _blur(transform: v2.GaussianBlur, images: _Traced) -> _Traced:
     sigma, other = transform.sigma
     if sigma != other or images.stage != "pil":
-        raise ExportError("`GaussianBlur` is exported for PIL's images, with one `sigma`")
+        raise ExportError("`GaussianBlur` can only be exported for PIL images, with a fixed `sigma`")
     kernel = blur_kernel(transform.kernel_size, [float(np.float32(sigma))] * 2)
     blurred = fn.pillow_function(
         images.node, function="convolve", arguments=[*transform.kernel_size, *kernel.ravel().tolist()]

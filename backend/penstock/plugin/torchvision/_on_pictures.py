@@ -192,7 +192,7 @@ def _coloured(image: PilImage) -> PilImage:
 @function_for("rgb_to_grayscale", "picture")
 def _grey(image: PilImage, num_output_channels: int = 1) -> PilImage:
     if num_output_channels not in (1, 3):
-        raise ValueError(f"The number of channels is 1 or 3. Got: {num_output_channels}")
+        raise ValueError(f"The number of channels must be 1 or 3. Got: {num_output_channels}")
     from PIL import Image
 
     grey = image.convert("L")
@@ -215,7 +215,7 @@ def _hue(image: PilImage, hue_factor: float) -> PilImage:
 @function_for("adjust_gamma", "picture")
 def _gamma(image: PilImage, gamma: float, gain: float = 1.0) -> PilImage:
     if gamma < 0:
-        raise ValueError(f"Gamma is at least 0. Got: {gamma:g}")
+        raise ValueError(f"Gamma must be at least 0. Got: {gamma:g}")
     table = [int((255 + 1 - 0.001) * gain * pow(value / 255.0, gamma)) for value in range(256)]
     return image.convert("RGB").point(table * 3).convert(image.mode)
 

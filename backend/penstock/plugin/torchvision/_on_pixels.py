@@ -190,7 +190,7 @@ def perspective_terms(
         ValueError: both coefficients and points are set, or neither, or the number of values is wrong.
     """
     if (coefficients is None) == (startpoints is None or endpoints is None):
-        raise ValueError("Either `coefficients` are given, or `startpoints` and `endpoints`")
+        raise ValueError("Either `coefficients` or `startpoints` and `endpoints` must be passed")
     if coefficients is not None:
         if len(coefficients) != 8:
             raise ValueError(f"`coefficients` must be eight numbers. Got {len(coefficients)}")
@@ -198,7 +198,9 @@ def perspective_terms(
     assert startpoints is not None
     assert endpoints is not None
     if len(startpoints) != _CORNERS or len(endpoints) != _CORNERS:
-        raise ValueError(f"There are four corners. Got {len(startpoints)} and {len(endpoints)}")
+        raise ValueError(
+            f"`startpoints` and `endpoints` must be four corners each. Got {len(startpoints)} and {len(endpoints)}"
+        )
     rows = []
     for (x, y), (u, v) in zip(endpoints, startpoints):
         rows.append([x, y, 1, 0, 0, 0, -u * x, -u * y])

@@ -149,11 +149,11 @@ def _defined() -> ModuleType:
             rows = _tensor(data, dtype, device, requires_grad)
             rows = rows.unsqueeze(0) if rows.ndim == 1 else rows
             if rows.ndim != 2:
-                raise ValueError(f"Boxes have two dimensions. Got {rows.ndim}")
+                raise ValueError(f"A tensor of boxes must have two dimensions. Got {rows.ndim}")
             if clamping_mode not in (None, "soft", "hard"):
                 raise ValueError(f"`clamping_mode` must be soft, hard or None. Got: {clamping_mode!r}")
             if is_rotated_bounding_format(kind) and not rows.is_floating_point():
-                raise ValueError(f"Rotated boxes are of floats. Got: {rows.dtype}")
+                raise ValueError(f"Rotated boxes must have a floating-point type. Got: {rows.dtype}")
             return cls.wrap(rows, None, format=kind, canvas_size=tuple(canvas_size), clamping_mode=clamping_mode)
 
     def wrap(wrappee: Tensor, *, like: Leaf, **metadata: object) -> Tensor:

@@ -48,7 +48,7 @@ def collected(values: Mapping[str, object], kind: str | None, bfloat16: str) -> 
         ValueError: the values of a name do not fit into one tensor, or the kind is unknown.
     """
     if kind not in (None, "np", "pt"):
-        raise ValueError(f"`return_tensors` is 'np', 'pt' or None. Got: {kind!r}")
+        raise ValueError(f"`return_tensors` must be 'np', 'pt' or None. Got: {kind!r}")
     features = Features({name: _collected(name, value, kind) for name, value in values.items()})
     if kind == "pt" and bfloat16:
         import torch

@@ -100,7 +100,7 @@ def _groups(images: object, apart: bool) -> list[list[object]]:
     items = list(images) if isinstance(images, (list, tuple)) else [images]
     nested = [isinstance(each, (list, tuple)) for each in items]
     if any(nested) and not all(nested):
-        raise ValueError("Images are in one list, or each of them in a list of lists, not in both")
+        raise ValueError("Either all images or none must be in inner lists")
     groups = [_several(each) for each in items]
     if not groups or not all(groups):
         raise ValueError("There is no image to process")
@@ -127,7 +127,7 @@ def as_pixels(image: object, number: int, input_data_format: object) -> np.ndarr
 
     form = None if input_data_format is None else getattr(input_data_format, "value", input_data_format)
     if form not in (None, _FIRST, _LAST):
-        raise ValueError(f"`input_data_format` is {_FIRST!r} or {_LAST!r}. Got: {input_data_format!r}")
+        raise ValueError(f"`input_data_format` must be {_FIRST!r} or {_LAST!r}. Got: {input_data_format!r}")
     if isinstance(image, Image.Image):
         return np.asarray(_opaque(image).convert("RGB"))
     if isinstance(image, str):

@@ -314,7 +314,7 @@ def _way(padding: object) -> str:
     choice = getattr(padding, "value", padding)
     way = {True: _LONGEST, False: _NONE}[choice] if isinstance(choice, bool) else choice
     if way not in (_MAX_LENGTH, _LONGEST, _NONE):
-        raise ValueError(f"`padding` is {_MAX_LENGTH!r}, {_LONGEST!r}, {_NONE!r}, True or False. Got: {padding!r}")
+        raise ValueError(f"`padding` must be {_MAX_LENGTH!r}, {_LONGEST!r}, {_NONE!r}, True or False. Got: {padding!r}")
     return str(way)
 
 

@@ -39,7 +39,7 @@ def _sampled(image: Tensor, grid: Tensor, name: str, fill: Fill) -> Tensor:
 def _check_warp(image: Tensor, interpolation: Interpolation, fill: Fill) -> str:
     name = filter_name(interpolation)
     if name not in ("nearest", "bilinear"):
-        raise ValueError(f"Warps of tensors are nearest or bilinear. Got: {name}")
+        raise ValueError(f"The interpolation of a warped tensor must be nearest or bilinear. Got: {name}")
     if isinstance(fill, (tuple, list)) and len(fill) not in (1, image.shape[-3]):
         raise ValueError(f"`fill` has {len(fill)} values for {image.shape[-3]} channels")
     return name
@@ -209,7 +209,9 @@ def check_displacement(displacement: Tensor, height: int, width: int) -> None:
     if not isinstance(displacement, torch().Tensor):
         raise TypeError(f"`displacement` must be a tensor. Got: {type(displacement).__name__}")
     if tuple(displacement.shape) != (1, height, width, 2):
-        raise ValueError(f"`displacement` has the shape {(1, height, width, 2)}. Got: {tuple(displacement.shape)}")
+        raise ValueError(
+            f"`displacement` must have the shape {(1, height, width, 2)}. Got: {tuple(displacement.shape)}"
+        )
 
 
 @function_for("elastic", "tensor", "video")

@@ -49,7 +49,7 @@ class RandomErasing(RandomlyApplied):
         if not isinstance(value, (int, float, str, tuple, list)):
             raise TypeError(f"`value` must be a number, a sequence or 'random'. Got: {value!r}")
         if isinstance(value, str) and value != "random":
-            raise ValueError(f"`value`, if it is a string, is 'random'. Got: {value!r}")
+            raise ValueError(f"`value` must be 'random' if it is a string. Got: {value!r}")
         for name, bounds in (("scale", scale), ("ratio", ratio)):
             if not isinstance(bounds, Sequence):
                 raise TypeError(f"`{name}` must be a sequence. Got: {bounds!r}")
@@ -144,10 +144,10 @@ class _Mixing(BuiltinTransform):
 
     def _check(self, labels: Tensor) -> None:
         if not isinstance(labels, torch().Tensor):
-            raise ValueError(f"Labels are a tensor. Got: {type(labels).__name__}")
+            raise ValueError(f"Labels must be a tensor. Got: {type(labels).__name__}")
         if labels.ndim not in (1, 2):
             raise ValueError(
-                f"Labels are numbers (N,) or probabilities (N, classes). Got the shape {tuple(labels.shape)}"
+                f"Labels must have shape (N,), for numbers, or (N, classes), for probabilities. Got the shape {tuple(labels.shape)}"
             )
         if labels.ndim == 1 and self.num_classes is None:
             raise ValueError("`num_classes` is needed where labels are numbers")

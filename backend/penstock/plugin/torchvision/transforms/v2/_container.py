@@ -49,7 +49,7 @@ def _check_steps(transforms: Sequence[Function]) -> Sequence[Function]:
     if not isinstance(transforms, Sequence) and not hasattr(transforms, "__getitem__"):
         raise TypeError(f"`transforms` must be a sequence of callables. Got: {type(transforms).__name__}")
     if not len(transforms):
-        raise ValueError("`transforms` holds none: pass at least one")
+        raise ValueError("`transforms` is empty: pass at least one transform")
     return transforms
 
 

@@ -269,7 +269,7 @@ class _Sanitizing(BuiltinTransform):
         found = self._labels_of(sample)
         labels = [] if found is None else list(found) if isinstance(found, (tuple, list)) else [found]
         if not all(isinstance(label, torch().Tensor) for label in labels):
-            raise ValueError(f"Labels are tensors. Got: {[type(label).__name__ for label in labels]}")
+            raise ValueError(f"Labels must be tensors. Got: {[type(label).__name__ for label in labels]}")
         leaves, rebuilt = leaves_of(sample)
         values = next((leaf for leaf in leaves if kind_of(leaf) == self.kind), None)
         if values is None:

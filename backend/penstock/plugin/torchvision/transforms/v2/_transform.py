@@ -174,7 +174,7 @@ def common_size(leaves: list[Leaf]) -> tuple[int, int]:
     if not found:
         raise TypeError("The sample holds no image, video, mask, boxes or points")
     if len(found) > 1:
-        raise ValueError(f"Images, masks and boxes of a sample have one size. Got: {sorted(found)}")
+        raise ValueError(f"Images, masks and boxes of a sample must have the same size. Got: {sorted(found)}")
     return found.pop()
 
 
@@ -190,5 +190,5 @@ def common_dimensions(leaves: list[Leaf]) -> tuple[int, int, int]:
     if not found:
         raise TypeError("The sample holds no image or video")
     if len(found) > 1:
-        raise ValueError(f"Images of a sample have one size and number of channels. Got: {sorted(found)}")
+        raise ValueError(f"Images of a sample must have the same size and number of channels. Got: {sorted(found)}")
     return found.pop()
