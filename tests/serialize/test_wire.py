@@ -130,7 +130,7 @@ def test_packed_values_are_accepted() -> None:
         (FLIP.replace(b"\x12\x03cpu\x18\x00\x22", b"\x12\x03tpu\x18\x00\x22", 1), "neither cpu nor gpu"),
         (FLIP.replace(b"int64", b"int65"), "type of argument 'horizontal' of operator 'y' is not known"),
         (FLIP.replace(b"\x20\x01\x40\x00", b"\x30\x01\x40\x00"), "Expected one int64 in argument 'horizontal'"),
-        (FLIP.replace(b"horizontal", b"horizonta\xff"), "no UTF-8"),
+        (FLIP.replace(b"horizontal", b"horizonta\xff"), "not valid UTF-8"),
         (b"\x10\x01\x2a\x80" + b"\x3a\x7f" * 200, "damaged"),
     ],
 )

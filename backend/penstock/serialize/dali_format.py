@@ -121,7 +121,7 @@ def _settings(definition: wire.PipelineDef) -> dict[str, object]:
 def _choice(flags: int, field: int, choices: type[OperatorConcurrency | StreamPolicy]) -> int:
     number = flags & field
     if number not in {choice.value for choice in choices}:
-        raise SerializationError(f"The executor flags {flags:#x} are none that a pipeline has")
+        raise SerializationError(f"The executor flags {flags:#x} are not valid")
     return number
 
 

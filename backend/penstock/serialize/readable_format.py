@@ -264,7 +264,7 @@ def _from_json(schema: Schema | None, key: str, value: Any, where: str) -> objec
 def _node_and_device(item: object, rebuilder: Rebuilder, where: str) -> tuple[str, str]:
     name = item.get("node") if isinstance(item, dict) else item
     if not isinstance(name, str):
-        raise SerializationError(f"{where}: {item!r} names no node")
+        raise SerializationError(f"{where}: {item!r} is not the name of a node")
     made = rebuilder.nodes.get(name)
     default = "cpu" if made is None else made.device
     return name, item.get("device", default) if isinstance(item, dict) else default

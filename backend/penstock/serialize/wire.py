@@ -251,7 +251,7 @@ def _read_edge(message: Any, where: str) -> EdgeDef:
     if device not in ("cpu", "gpu"):
         raise SerializationError(f"The device of '{name}', {where}, is neither cpu nor gpu: {device!r}")
     if message.is_argument and not message.HasField("argument"):
-        raise SerializationError(f"'{name}', {where}, feeds an argument that is not named")
+        raise SerializationError(f"'{name}', {where}, feeds an argument, but lacks the argument's name")
     return EdgeDef(
         name=name,
         device=device,
@@ -304,7 +304,7 @@ def _text(data: bytes, where: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise SerializationError(f"The {where} is no UTF-8 text: {data!r}") from None
+        raise SerializationError(f"The {where} is not valid UTF-8: {data!r}") from None
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
