@@ -505,7 +505,7 @@ def test_transforms_of_torchvision(installed: None) -> None:
     assert np.asarray(result)[0].tolist() == [[7, 7, 7]] * 24
     assert dali.v2.functional.get_image_size(dali.v2.functional.resize(image, [7, 9], device="cpu")) == [9, 7]
     for make in (dali.Grayscale, dali.PILToTensor, dali.ToPILImage, dali.ToPureTensor):
-        with pytest.raises(ValueError, match="`device` is cpu or gpu"):
+        with pytest.raises(ValueError, match="`device` must be cpu or gpu"):
             make(device="tpu")
     with pytest.raises(NotImplementedError, match="`inplace`"):
         dali.Normalize([0.5], [0.5], inplace=True)

@@ -19,7 +19,7 @@ class SharedMem:
     def __init__(self, handle: int, size: int) -> None:
         self._file = _CLOSED
         if size < 1:
-            raise ValueError(f"`size` is positive, in bytes. Got: {size}")
+            raise ValueError(f"`size` must be a positive number of bytes. Got: {size}")
         self._file = handle
         if handle < 0:
             self._file = os.memfd_create("penstock")

@@ -11,5 +11,5 @@ def check_device(device: str) -> str:
         ValueError: the device is neither `cpu` nor `gpu`.
     """
     if device not in ("cpu", "gpu"):
-        raise ValueError(f"`device` is cpu or gpu. Got: {device!r}")
+        raise ValueError(f"`device` must be cpu or gpu. Got: {device!r}")
     return device
