@@ -71,7 +71,7 @@ def test_damaged_files_are_refused_or_read() -> None:
     [
         (file([], version=5), "format in version 6"),
         (GOOD + b"\0", "1 bytes follow the weights"),
-        (file([entry("a", WEIGHTS["heads"])] * 2), "a is there twice"),
+        (file([entry("a", WEIGHTS["heads"])] * 2), "a occurs twice"),
         (file([entry("a", WEIGHTS["heads"])], [("b", "c")]), "'b' is another name of 'c'"),
         (file([entry("a", WEIGHTS["heads"])], [("a", "a")]), "'a' is another name of 'a'"),
         (file([text("a") + bytes([200]) + b"\0" * 2000]), "'a' has 200 dimensions"),

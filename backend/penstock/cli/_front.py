@@ -72,7 +72,7 @@ def front_options(function: Callable[..., None]) -> Callable[..., None]:
         from penstock.serving.front.options import FrontOptions, refuse_exposure
 
         if listen is None and (anonymous or any((tls_cert, tls_key, client_ca, api_key_file, admin_key_file))):
-            raise ServerError("TLS and keys are the proxy's: give --listen ADDRESS, too")
+            raise ServerError("options for TLS and keys apply to the front: pass --listen ADDRESS as well")
         if listen is not None and no_front:
             raise ServerError("--listen is the front, so --no-front contradicts it")
         if not no_front:

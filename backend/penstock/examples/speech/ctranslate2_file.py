@@ -47,7 +47,7 @@ def read_weights(data: bytes, description: str) -> dict[str, np.ndarray]:
     for _ in range(reader.number("<I")):
         name, values = reader.weight()
         if name in weights:
-            raise WeightsFileError(f"{name} is there twice")
+            raise WeightsFileError(f"the weight {name} occurs twice")
         weights[name] = values
     for _ in range(reader.number("<I")):
         # The alias is not needed: the code that builds the network knows which weights are shared.
