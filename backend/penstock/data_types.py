@@ -37,7 +37,7 @@ __all__ = [
 
 
 class _Closed(EnumMeta):
-    """The type of enumerations that are no collections: like DALI's, which are defined in C++, they only map names and numbers.
+    """The metaclass of enumerations that cannot be iterated over or indexed, like DALI's, which are defined in C++.
 
     Attributes:
         is_unsigned: whether the members' numbers are unsigned.
@@ -171,7 +171,7 @@ class DALIDataType(NamedEnum):
     BFLOAT16 = 1000
 
     def __call__(self) -> str:
-        """Return the type as the buffer protocol spells it. A call, because a tensor's ``dtype`` used to be a method."""
+        """Return the type in the notation of the buffer protocol. Deprecated: for programs that call ``tensor.dtype()``, once a method."""
         warnings.warn("Calling '.dtype()' is deprecated, please use '.dtype' instead", Warning, stacklevel=2)
         return "=" + numpy_dtype(self).char.replace("l", "q").replace("L", "Q")
 

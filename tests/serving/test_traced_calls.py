@@ -97,7 +97,7 @@ def entries(folder: Path) -> list[dict[str, Any]]:
 
 
 def start(server: LocalServer, request_id: str, milliseconds: float) -> tuple[Any, list[Any], threading.Event]:
-    """Send a request to `calling`; return its handle, the list for its error or None, and an event that is set when it is over."""
+    """Send a request to `calling`; return its handle, a list to which its error or None will be added, and an event that is then set."""
     grpc, errors, is_over = tritonclient.grpc.InferenceServerClient(server.grpc_url), [], threading.Event()
     x = tritonclient.grpc.InferInput("x", [1, 1], "FP32")
     x.set_data_from_numpy(np.array([[milliseconds]], np.float32))

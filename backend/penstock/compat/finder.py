@@ -61,7 +61,7 @@ class _Loader(importlib.abc.Loader):
         self._module = module
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system reads the module from `sys.modules` afterwards, and sets no attributes of the counterpart.
+        # Afterwards, the import system takes the module from `sys.modules`, so it does not change attributes of the counterpart.
         sys.modules[module.__name__] = self._module
         # Submodules of the counterpart that are imported already are registered under DALI's names, too.
         prefix = self._module.__name__ + "."

@@ -39,7 +39,7 @@ and answers.
 """
 
 _LIGHT_SHARE = 1 / 16
-"""Fraction of the smallest budget up to which a batch reserves the upper bound of what it needs, without an exact count."""
+"""A batch reserves an upper bound of its memory if the bound is at most this fraction of the smallest budget; otherwise, it is counted."""
 
 _CGROUPS, _CGROUP_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 

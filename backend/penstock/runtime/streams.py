@@ -54,7 +54,7 @@ class PipelineStream:
         return self._stream
 
     def event(self, block: bool) -> Event:
-        """Record an event after the work submitted so far, on the current device; ``block``: waiting threads sleep."""
+        """Record an event on the current device, after the work submitted so far; with ``block``, threads sleep while they wait for it."""
         stream = self.acquired()
         if self._events and not block:
             return stream.record(self._events.pop())

@@ -84,8 +84,10 @@ class _Torch:
 
 
 class _Twister:
-    """The same numbers from numpy's Mersenne Twister, except that `choice` draws differently, and `exponential` may differ in the last
-    digit."""
+    """A generator without PyTorch, which draws the same numbers with numpy's Mersenne Twister.
+
+    There are two exceptions: `choice` draws different numbers, and `exponential` may differ in the last digit.
+    """
 
     def __init__(self) -> None:
         self._state = np.random.RandomState()
