@@ -74,7 +74,7 @@ def front_options(function: Callable[..., None]) -> Callable[..., None]:
         if listen is None and (anonymous or any((tls_cert, tls_key, client_ca, api_key_file, admin_key_file))):
             raise ServerError("options for TLS and keys apply to the front: pass --listen ADDRESS as well")
         if listen is not None and no_front:
-            raise ServerError("--listen is the front, so --no-front contradicts it")
+            raise ServerError("--listen starts the front, so it contradicts --no-front")
         if not no_front:
             refuse_exposure(host, flags)
         front = None

@@ -237,7 +237,9 @@ def dimensions_of(value: Leaf) -> tuple[int, int, int]:
     if kind in ("boxes", "points"):
         return (0, *canvas_of(value))
     if kind is None or value.ndim < 2:
-        raise TypeError(f"An image has height and width. Got: {getattr(value, 'shape', type(value).__name__)}")
+        raise TypeError(
+            f"An image must have a height and a width. Got: {getattr(value, 'shape', type(value).__name__)}"
+        )
     channels = value.shape[-3] if value.ndim > 2 else 1
     return int(channels), int(value.shape[-2]), int(value.shape[-1])
 

@@ -365,7 +365,7 @@ def _image_property(name: str, inpt: Leaf, found: Callable[[Leaf], Any]) -> Any:
     if custom is not None:
         return custom(inpt)
     if kind_of(inpt) is None:
-        raise TypeError(f"`{name}` takes an image, or what belongs to one. Got: {type(inpt)}")
+        raise TypeError(f"`{name}` takes an image, a video, a mask, boxes or points. Got: {type(inpt)}")
     return found(inpt)
 
 
