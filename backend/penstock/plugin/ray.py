@@ -126,7 +126,7 @@ class _Stage:
         made = self._pipeline.run(**{name: list(map(_sample, rows[column])) for name, column in self._inputs.items()})
         if len(made) != len(self._outputs):
             raise ValueError(
-                f"The pipeline has {len(made)} outputs, and {len(self._outputs)} columns are named for them"
+                f"The pipeline has {len(made)} outputs, but {len(self._outputs)} columns are named for them"
             )
         recent = list(skipped)[-(skipped.count - before) :] if skipped.count > before else []
         left_out = {sample.sample for sample in recent if not sample.replaced}

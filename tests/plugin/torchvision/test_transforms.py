@@ -279,7 +279,7 @@ def test_files_are_not_turned_upright_unless_asked_for() -> None:
         (v2.Compose([v2.ToImage(), v2.Grayscale()]), "put it before the conversion to tensors"),
         (v2.Compose([v2.Lambda(abs)]), "`Lambda` is not exported"),
         (v2.Compose([v2.ToImage(), v2.ToDtype("float16", scale=True)]), "to uint8 and, with `scale=True`, to float32"),
-        (v2.Compose([v2.ToImage(), v2.ToPILImage("HSV")]), "exported without a `mode`"),
+        (v2.Compose([v2.ToImage(), v2.ToPILImage("HSV")]), "only be exported without a `mode`"),
     ],
 )
 def test_what_is_not_exported(transform: Any, told: str, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ class DALIGenericIterator(BaseIterator):
 
     def _converted(self, outputs: list[tuple[Any, ...]]) -> dict[str, jax.Array]:
         if any(len(pipe_outputs) < len(self.output_map) for pipe_outputs in outputs):
-            raise IndexError(f"`output_map` has {len(self.output_map)} names, and the pipeline fewer outputs")
+            raise IndexError(f"`output_map` has {len(self.output_map)} names, but the pipeline has fewer outputs")
         return {
             name: self._joined([to_jax_array(pipe_outputs[number].as_tensor().array) for pipe_outputs in outputs])
             for number, name in enumerate(self.output_map)

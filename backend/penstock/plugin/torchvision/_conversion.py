@@ -102,7 +102,7 @@ def to_pil_image(pic: np.ndarray | Tensor, mode: str | None = None) -> PilImage:
     channels = array.shape[2]
     usual = _MODES[channels].get(str(array.dtype))
     if mode not in (None, usual, *_ALSO.get(channels, ())):
-        raise ValueError(f"An image of {channels} channels of {array.dtype} has the mode {usual}. Got: {mode}")
+        raise ValueError(f"An image of {channels} channels of {array.dtype} must have the mode {usual}. Got: {mode}")
     if usual is None:
         raise TypeError(f"PIL has no images of {channels} channels of {array.dtype}")
     array = np.ascontiguousarray(array[:, :, 0] if channels == 1 else array)

@@ -147,14 +147,14 @@ def _to_tensor(transform: object, images: _Traced) -> _Traced:
 
 def _to_picture(transform: v2.ToPILImage, images: _Traced) -> _Traced:
     if transform.mode not in (None, "L" if images.channels == 1 else "RGB"):
-        raise ExportError(f"`ToPILImage` is exported without a `mode`. Got: {transform.mode!r}")
+        raise ExportError(f"`ToPILImage` can only be exported without a `mode`. Got: {transform.mode!r}")
     return replace(images, stage="pil")
 
 
 def _to_dtype(transform: v2.ToDtype | v2.ConvertImageDtype, images: _Traced) -> _Traced:
     if not str(transform.dtype).endswith("uint8"):
         raise ExportError(
-            f"`{type(transform).__name__}` is exported to uint8 and, with `scale=True`, to float32. Got: {transform.dtype}"
+            f"`{type(transform).__name__}` can only be exported for uint8 or, with `scale=True`, float32. Got: {transform.dtype}"
         )
     return images
 

@@ -213,7 +213,7 @@ def format_name(kind: object) -> str:
     """
     name = str(getattr(kind, "value", kind)).upper()
     if name not in FORMATS:
-        raise KeyError(f"{name}: the formats of boxes are {', '.join(FORMATS)}")
+        raise KeyError(f"{name} is not a format of boxes; use one of {', '.join(FORMATS)}")
     return name
 
 

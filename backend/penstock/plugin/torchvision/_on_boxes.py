@@ -209,7 +209,7 @@ def _resized_crop_points(
 
 def _padded_canvas(canvas: Canvas, padding: Size, padding_mode: str) -> tuple[int, int, Canvas]:
     if padding_mode != "constant":
-        raise ValueError(f"Boxes and points are padded with `padding_mode='constant'`. Got: {padding_mode!r}")
+        raise ValueError(f"Boxes and points can only be padded with `padding_mode='constant'`. Got: {padding_mode!r}")
     left, top, right, bottom = borders_of(padding)
     return left, top, (canvas[0] + top + bottom, canvas[1] + left + right)
 

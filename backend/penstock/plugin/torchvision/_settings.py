@@ -178,7 +178,9 @@ def resized_extents(extents: tuple[int, int], size: Size | None, max_size: int |
     wanted = [size] if isinstance(size, int) else list(size)
     if len(wanted) == 2:
         if max_size is not None:
-            raise ValueError("`max_size` applies if `size` is the length of the shorter side, not height and width")
+            raise ValueError(
+                "`max_size` applies only if `size` is the length of the shorter side, not height and width"
+            )
         return wanted[0], wanted[1]
     sides = wanted[0], int(wanted[0] * long / short)
     if max_size is not None:

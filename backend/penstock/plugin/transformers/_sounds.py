@@ -142,9 +142,7 @@ class FeatureExtractor(Processor):
         """Return Whisper's spectra; ``overrides``: the call's settings for masks of frames and for normalized sounds."""
         lengths = [max(len(sound), length or 0) for sound in sounds]
         if len(set(lengths)) > 1:
-            raise ValueError(
-                f"Sounds of {min(lengths)} to {max(lengths)} samples do not fit into one tensor: fill them"
-            )
+            raise ValueError(f"Sounds of {min(lengths)} to {max(lengths)} samples do not fit into one tensor: pad them")
         frames, normalizes = overrides
         inputs = [_normalized(sound) for sound in sounds] if normalizes else sounds
         followed = {**settings, "max_length": lengths[0], "return_attention_mask": False}
@@ -238,7 +236,7 @@ class FeatureExtractor(Processor):
         # The sounds are already padded here, so the pipeline must not pad them again.
         most = max(totals) if family.padding == _MAX_LENGTH else 0
         if most and min(totals) < most:
-            raise ValueError(f"Sounds of {min(totals)} to {most} samples do not fit into one tensor: fill them")
+            raise ValueError(f"Sounds of {min(totals)} to {most} samples do not fit into one tensor: pad them")
         followed = {**settings, "max_length": most, "pad_to_multiple_of": 1}
         features = [each[family.value_name] for each in self._outputs(filled, followed)]
         longest = max(map(len, sounds))

@@ -198,7 +198,7 @@ def _symmetric(image: Tensor, borders: tuple[int, int, int, int]) -> Tensor:
 @function_for("pad", "mask")
 def _padded_mask(mask: Tensor, padding: Size, fill: Fill = None, padding_mode: str = "constant") -> Tensor:
     if isinstance(fill, (tuple, list)):
-        raise ValueError(f"Masks are filled with one value. Got: {fill!r}")
+        raise ValueError(f"Masks must be filled with a single value. Got: {fill!r}")
     return padded(mask, padding, fill, padding_mode)
 
 

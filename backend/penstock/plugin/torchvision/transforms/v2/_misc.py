@@ -275,7 +275,7 @@ class _Sanitizing(BuiltinTransform):
         if values is None:
             raise ValueError(f"The sample holds no {self.kind}")
         if any(len(label) != len(values) for label in labels):
-            raise ValueError(f"There are {len(values)} {self.kind}, and labels {[len(label) for label in labels]}")
+            raise ValueError(f"There are {len(values)} {self.kind}, but {[len(label) for label in labels]} labels")
         stay = self.valid(values)
         results = []
         for leaf in leaves:
