@@ -476,7 +476,7 @@ def _byte_strings(name: str, shape: Sequence[int], data: np.ndarray, has_rest: b
             raise RequestError(f"input '{name}' of type BYTES cannot be read: its byte strings are truncated")
         strings.append(data[begin:end])
     if len(strings) != count:
-        raise RequestError(f"input '{name}' holds {len(strings)} byte strings, and its shape is {list(shape)}")
+        raise RequestError(f"input '{name}' holds {len(strings)} byte strings, but its shape is {list(shape)}")
     return strings
 
 

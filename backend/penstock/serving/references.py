@@ -91,7 +91,7 @@ class References:
         """Decode a data URL (RFC 2397) with base64."""
         head, comma, content = url.partition(b",")
         if not comma or not head.lower().endswith(b";base64"):
-            raise _failure(name, number, "a data URL has the form data:image/jpeg;base64,... here")
+            raise _failure(name, number, "a data URL must have the form data:image/jpeg;base64,... here")
         if self._max_bytes is not None and len(content) // 4 * 3 > self._max_bytes + 2:
             raise _failure(name, number, f"the data URL has more bytes than the limit of {self._max_bytes}")
         try:
@@ -122,7 +122,7 @@ class _Input:
         except FetchError as error:
             raise _failure(self._name, number, str(error)) from error
         except TimeoutError as error:
-            raise _failure(self._name, number, "the file did not come in time") from error
+            raise _failure(self._name, number, "the file did not arrive in time") from error
 
 
 class _Resolved:

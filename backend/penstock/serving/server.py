@@ -144,7 +144,7 @@ class LocalServer:
         self._mirrors: Mirrors | None = None
         self._asked_model_host = model_host or os.environ.get(MODEL_HOST_VARIABLE) or None
         if self._asked_model_host not in (*MODEL_HOSTS, None):
-            raise ServerError(f"models run {' or '.join(MODEL_HOSTS)}, not '{self._asked_model_host}'")
+            raise ServerError(f"the host of models must be {' or '.join(MODEL_HOSTS)}, not '{self._asked_model_host}'")
         self.model_host = self._asked_model_host or MODEL_HOSTS[0]
         self._backends = tuple(backends)
         self._gpu_pool_bytes = gpu_pool_bytes
