@@ -60,7 +60,7 @@ class _Closed(EnumMeta):
     def __call__(cls, value: Any) -> Any:  # type: ignore[override]  # enumerations are not made from Python's functional form
         numbers = range(2**32) if cls.is_unsigned else range(-(2**31), 2**31)
         if not hasattr(value, "__index__") or index(value) not in numbers:
-            raise TypeError(f"{cls.__name__} is made of an int of 32 bits, got {value!r}")
+            raise TypeError(f"{cls.__name__} must be made from a 32-bit integer, got {value!r}")
         return super().__call__(index(value))
 
     def __dir__(cls) -> list[str]:
@@ -252,7 +252,7 @@ class TensorLayout(str):
 
     def __new__(cls, layout: str) -> TensorLayout:
         if not isinstance(layout, str):
-            raise TypeError(f"A TensorLayout is made of a str, got {layout!r}")
+            raise TypeError(f"A TensorLayout must be made from a str, got {layout!r}")
         return super().__new__(cls, layout)
 
     def __repr__(self) -> str:

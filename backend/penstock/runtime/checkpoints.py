@@ -90,7 +90,7 @@ def _parsed(checkpoint: str | bytes) -> dict[str, Any]:
         raise SerializationError("This is not a checkpoint of Penstock")
     if not isinstance(document.get("version"), int) or document["version"] > VERSION:
         raise UnsupportedVersionError(
-            f"This checkpoint is in version {document.get('version')}, and this Penstock reads versions up to {VERSION}: upgrade Penstock"
+            f"This checkpoint is in version {document.get('version')}, but this Penstock reads versions up to {VERSION}: upgrade Penstock"
         )
     if not isinstance(document.get("operators"), dict) or not all(
         isinstance(document.get(key), int) for key in ("seed", "epoch", "iteration", "batches")

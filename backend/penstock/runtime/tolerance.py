@@ -70,7 +70,7 @@ class SkippedSamples:
         )
         if self._max_skipped is not None and self.count > self._max_skipped:
             raise TooManyErrorsError(
-                f"{self.count} samples could not be read, and `max_errors` of the pipeline allows {self._max_skipped}. "
+                f"{self.count} samples could not be read, but `max_errors` of the pipeline allows {self._max_skipped}. "
                 f"The latest: {sample.source or f'sample {sample.sample}'}: {sample.reason}"
             )
 

@@ -177,7 +177,7 @@ def _parsed(text: str) -> dict[str, Any]:
         raise SerializationError(f"The format version {version!r} is not a version")
     if version > VERSION:
         raise UnsupportedVersionError(
-            f"This pipeline is in version {version} of the readable format, and this Penstock reads versions up to {VERSION}: "
+            f"This pipeline is in version {version} of the readable format, but this Penstock reads versions up to {VERSION}: "
             "upgrade Penstock, or save the pipeline again with this version."
         )
     return document
