@@ -112,7 +112,8 @@ class RequestMemory:
         exceeded = reservation.exceeded(wanted)
         if exceeded is not None:
             raise LimitError(
-                f"The request takes {wanted} bytes, but `{exceeded.setting}` of the server allows {exceeded.limit} for all requests together"
+                f"The request takes {wanted} bytes, but `{exceeded.setting}` of the server allows {exceeded.limit} for all requests "
+                "together"
             )
         if requests > 1:
             raise MemoryShortageError(f"The requests take {wanted} bytes together")
