@@ -1,4 +1,4 @@
-"""Records from which folders Triton loads models into its process, for the process that supervises Triton."""
+"""Records of the folders from which Triton has loaded models into its process; the process that supervises Triton reads them."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def describe_end(code: int) -> str:
 
 
 _ENDED = (FileNotFoundError, ProcessLookupError, PermissionError)
-"""Errors of reading `/proc` that mean that a process has ended or belongs to another user; other errors do not tell."""
+"""Errors of reading `/proc` that mean that a process has ended or belongs to another user; other errors leave open whether it has."""
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def to_pil_image(pic: np.ndarray | Tensor, mode: str | None = None) -> PilImage:
     """Return a tensor (C, H, W) or an array (H, W, C) as a PIL image; floats from 0 to 1 become uint8.
 
     Raises:
-        TypeError, ValueError: the shape, type or mode is none that PIL images can have.
+        TypeError, ValueError: the shape, type or mode is not one that PIL images can have.
     """
     from PIL import Image
 
