@@ -47,7 +47,9 @@ def fuse_listed(graph: Graph, by: str) -> Rewritten:
 
 
 def fuse_composed(graph: Graph, by: str, only_windows: bool = False) -> Rewritten:
-    """Return the graph with each longest chain replaced that the composing fused operator of the pass ``by`` accepts.
+    """Return the graph in which chains of operators are fused by the pass ``by``.
+
+    Each chain is as long as possible, as far as the pass's fused operator, which runs the chain, accepts its operators.
 
     Args:
         graph: the graph to rewrite.

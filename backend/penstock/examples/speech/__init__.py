@@ -22,7 +22,7 @@ def _write(repository: Path, silero: ZipFile, models: ZipFile) -> None:
     from penstock.examples.speech.silero_vad import read_weights_of_network, silero_vad
     from penstock.examples.speech.whisper import Decoding, whisper
 
-    # The configuration is written by hand: it would be derived from a trial run, whose signal has no speech.
+    # The configuration is written by hand. It cannot be derived from a trial run, whose generated signal contains no speech.
     write_model(repository / "speech", _HERE / "config.pbtxt", _HERE / "pipeline.py")
     version = repository / "speech" / "1"
     vocabulary = models.read(f"{WHISPER}/vocabulary.txt").decode().removesuffix("\n").split("\n")
