@@ -76,7 +76,7 @@ def test_layouts_are_made_of_text() -> None:
     assert layout == "HWC"
     assert repr(layout) == "penstock.types.TensorLayout('HWC')"
     for wrong in (5, None):
-        with pytest.raises(TypeError, match="made of a str"):
+        with pytest.raises(TypeError, match="made from a str"):
             types.TensorLayout(wrong)  # type: ignore[arg-type]
 
 

@@ -199,7 +199,7 @@ def test_memory_is_shared(installed: None) -> None:
     memory.close()
     with pytest.raises(ValueError, match="no memory has been mapped"):
         memory.buf()
-    with pytest.raises(ValueError, match="`size` is positive"):
+    with pytest.raises(ValueError, match="`size` must be a positive number"):
         shared(-1, 0)
 
 

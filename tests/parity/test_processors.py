@@ -571,7 +571,7 @@ def test_sounds_of_phi4_are_told_in_tokens() -> None:
     [
         (WAVE, {"padding": "max_length"}, "needs a `max_length`"),
         (WAVE, {"truncation": True}, "`truncation` needs a `max_length`"),
-        (WAVE, {"padding": "shortest"}, "`padding` is 'max_length', 'longest'"),
+        (WAVE, {"padding": "shortest"}, "`padding` must be 'max_length', 'longest'"),
         (WAVE, {"device": "cuda"}, "`device` must be 'cpu'"),
         (WHISPER, {"padding": False}, "Sounds of 2500 to 4000 samples do not fit"),
         (WHISPER, {"max_length": 200}, "200 samples are too few for a transform of 400"),
@@ -847,13 +847,13 @@ def test_a_setting_that_the_class_reads_once_is_no_setting_of_a_call() -> None:
 @pytest.mark.parametrize(
     ("images", "arguments", "told"),
     [
-        ([["no list"], np.zeros((4, 5, 3), np.uint8)], {}, "not in both"),
+        ([["no list"], np.zeros((4, 5, 3), np.uint8)], {}, "Either all images or none"),
         ([[np.zeros((4, 5, 3), np.uint8)], []], {}, "There is no image"),
         ("photograph.jpg", {}, "nothing is fetched or read here"),
         (np.zeros((3, 5, 4), np.uint8), {"input_data_format": "channels_last"}, "expected a PIL image"),
-        (np.zeros((4, 5, 3), np.uint8), {"input_data_format": "CHW"}, "`input_data_format` is"),
+        (np.zeros((4, 5, 3), np.uint8), {"input_data_format": "CHW"}, "`input_data_format` must be"),
         (np.zeros((4, 5, 3), np.uint8), {"device": "cuda:0"}, "for a GPU, use"),
-        (np.zeros((4, 5, 3), np.uint8), {"return_tensors": "tf"}, "`return_tensors` is"),
+        (np.zeros((4, 5, 3), np.uint8), {"return_tensors": "tf"}, "`return_tensors` must be"),
     ],
 )
 def test_calls_that_are_refused(images: object, arguments: dict[str, Any], told: str) -> None:

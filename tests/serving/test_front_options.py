@@ -74,7 +74,7 @@ def test_addresses_of_the_network(address: str) -> None:
     ("arguments", "reason"),
     [
         (["--host", "0.0.0.0"], "would show Triton to the network"),
-        (["--anonymous"], "give --listen"),
+        (["--anonymous"], "pass --listen"),
         (["--listen", "0.0.0.0", "--no-front", "--anonymous"], "contradicts"),
         (["--listen", "0.0.0.0", "--host", "0.0.0.0", "--anonymous"], "would show Triton"),
     ],

@@ -274,11 +274,11 @@ def test_files_are_not_turned_upright_unless_asked_for() -> None:
     [
         (v2.RandomCrop(3), "`RandomCrop` is not exported"),
         (v2.RandomHorizontalFlip(), "is random, with a probability of 0.5"),
-        (v2.RandomRotation(30), "with one angle"),
+        (v2.RandomRotation(30), "with a fixed angle"),
         (v2.Compose([v2.ToTensor(), v2.Resize(3)]), "comes after the conversion to floats"),
         (v2.Compose([v2.ToImage(), v2.Grayscale()]), "put it before the conversion to tensors"),
         (v2.Compose([v2.Lambda(abs)]), "`Lambda` is not exported"),
-        (v2.Compose([v2.ToImage(), v2.ToDtype("float16", scale=True)]), "to uint8 and, with `scale=True`, to float32"),
+        (v2.Compose([v2.ToImage(), v2.ToDtype("float16", scale=True)]), "for uint8 or, with `scale=True`, float32"),
         (v2.Compose([v2.ToImage(), v2.ToPILImage("HSV")]), "only be exported without a `mode`"),
     ],
 )
