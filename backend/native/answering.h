@@ -41,7 +41,7 @@ class Line {
   size_t present_ = 0;
 };
 
-// Waits until all lines are empty or the time is up; returns whether all lines are empty.
+// Waits until no `Line` holds a batch, or the time is up; returns whether all are empty.
 bool wait_for_answers(double seconds);
 
 }  // namespace penstock

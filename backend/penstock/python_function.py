@@ -262,14 +262,16 @@ def numba_function(
     types = {"out_types": _listed(out_types), "in_types": _listed(in_types)}
     ranks = {"outs_ndim": _listed(outs_ndim), "ins_ndim": _listed(ins_ndim)}
     if len(types["out_types"]) != len(ranks["outs_ndim"]) or len(types["in_types"]) != len(ranks["ins_ndim"]):
-        raise AssertionError("`in_types` must be as many as `ins_ndim`, and `out_types` as many as `outs_ndim`")
+        raise AssertionError(
+            "`in_types` must have as many entries as `ins_ndim`, and `out_types` as many as `outs_ndim`"
+        )
     if DALIDataType.FLOAT16 in [*types["out_types"], *types["in_types"]]:
         raise RuntimeError("Numba does not support float16")
     chosen = device or ("gpu" if any(getattr(node, "device", "") == "gpu" for node in inputs) else "cpu")
     own = dict(arguments, batch_processing=batch_processing, device=chosen, name=name, **types, **ranks)
     if chosen == "gpu":
         if batch_processing:
-            raise AssertionError("On the GPU functions process samples, not batches")
+            raise AssertionError("On a GPU, functions process samples, not batches: leave out `batch_processing`")
         own |= {
             "blocks": _extents("blocks", blocks),
             "threads_per_block": _extents("threads_per_block", threads_per_block),

@@ -50,7 +50,7 @@ SEARCH_TAGS = {
     "tutorials/your-own-network.md": ["onnx", "model"],
     "versions.md": ["cuda version", "triton version"],
 }
-# Guides with longer tables would be scrolled past; references are looked things up in.
+# Readers would scroll past longer tables in a guide; references, in which they look things up, show tables in full.
 MAX_UNFOLDED_ROWS = 15
 _UNFOLDED = ("operators/", "api/")
 _TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)

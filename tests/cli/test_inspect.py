@@ -151,7 +151,7 @@ def test_inputs_are_named_where_there_are_several(photos: Path, tmp_path: Path) 
     for given, message in (
         ([f"left={photos}"], "No file is given for 'right': add right=FILE"),
         ([f"lefft={photos}", right], "no input 'lefft'. Did you mean 'left'? Its inputs are: left, right"),
-        ([str(photos), right], "has the inputs left, right: say for which"),
+        ([str(photos), right], "has the inputs left, right: name the one for"),
         ([f"left={photos}/nothing", right], "nothing' is not a file or folder"),
         ([f"left={tmp_path}/pipeline.py", right], "neither an .npy file nor an image"),
         ([f"left={photos}", f"right={photos}"], "is not an .npy file, which the input 'right' needs"),

@@ -219,7 +219,7 @@ def test_specifications_are_made_of_names(installed: None) -> None:
     assert repr(spec).startswith(
         "OpSpec for Resize:\n  Inputs:\n    x_cpu\n    rx_cpu\n  Outputs:\n    y_cpu\n  Arguments:\n"
     )
-    with pytest.raises(RuntimeError, match="All inputs must be given before arguments"):
+    with pytest.raises(RuntimeError, match="All inputs must be added before arguments"):
         spec.AddInput("w", "cpu")
     assert schema.CalculateOutputs(spec) == 1
     schema.CheckArgs(twin)

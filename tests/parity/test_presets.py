@@ -273,7 +273,7 @@ def test_frames_that_are_not_taken() -> None:
     assert presets.sampled_frames(VIDEOS["qwen2-vl"], 3) == [0, 1, 2]
     with pytest.raises(ValueError, match="The number of a video's frames must be positive"):
         presets.sampled_frames({**VIDEOS["qwen3-vl"], "do_sample_frames": True}, 0)
-    with pytest.raises(presets.PresetError, match="is for images, not for videos of which frames are sampled"):
+    with pytest.raises(presets.PresetError, match="is for images, not for videos from which frames are sampled"):
         presets.sampled_frames(CONFIGURATIONS["vit"], 3)
 
 

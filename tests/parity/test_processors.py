@@ -223,7 +223,7 @@ def test_keys_tell_settings_and_bytes_apart() -> None:
         ({"image_processor_type": "ZoeDepthImageProcessor", "ensure_multiple_of": 0.1}, "`ensure_multiple_of`"),
         (
             {"image_processor_type": "NemotronH_Omni_Reasoning_V3ImageProcessor", "max_num_patches": 99999},
-            "images would depend on others",
+            "size would depend on the other images of a call",
         ),
         ({"video_processor_type": "Ernie4_5_VLMoeVideoProcessor"}, "`draw_on_frames`"),
         ({"video_processor_type": "MiniCPMV4_6VideoProcessor", "stack_frames": 2}, "`stack_frames` must be 1"),
@@ -840,7 +840,7 @@ def test_pipelines_of_few_settings_are_kept() -> None:
 
 def test_a_setting_that_the_class_reads_once_is_no_setting_of_a_call() -> None:
     processor = ImageProcessor({"image_processor_type": "JanusImageProcessor"})
-    with pytest.raises(presets.PresetError, match="`image_mean` is a setting of the processor, and not of a call"):
+    with pytest.raises(presets.PresetError, match="`image_mean` is read only when the processor is made"):
         processor(np.zeros((5, 6, 3), np.uint8), image_mean=[0.1, 0.2, 0.3])
 
 

@@ -91,7 +91,7 @@ def _split_name(text: str, inputs: Collection[str]) -> tuple[str, Path]:
         if not inputs:
             raise InputError(f"'{text}' matches no input: the pipeline has none")
         raise InputError(
-            f"The pipeline has the inputs {', '.join(inputs)}: say for which '{text}' is, as in {next(iter(inputs))}={text}"
+            f"The pipeline has the inputs {', '.join(inputs)}: name the one for '{text}', as in {next(iter(inputs))}={text}"
         )
     return next(iter(inputs)), Path(text)
 

@@ -37,7 +37,7 @@ def command(file: Path, index: Path | None, kind: str | None) -> None:
 
     kind = kind or _FORMATS.get(file.suffix)
     if kind is None:
-        raise click.UsageError(f"The format of '{file}' does not follow from its name: use --format")
+        raise click.UsageError(f"The name of '{file}' does not tell its format: pass --format")
     index = index or file.with_suffix(".idx")
     try:
         count = write_index(kind, str(file), str(index))

@@ -37,7 +37,9 @@ def command(folder: Path | None, stub: bool, python: Path | None, gpu: bool | No
     from penstock.serving.installation import install_backend
 
     if folder is not None and not stub:
-        raise click.UsageError("a FOLDER is for --stub; without it, the environment of this command is set up")
+        raise click.UsageError(
+            "FOLDER can be given only with --stub; without --stub, the environment of this command is set up"
+        )
     if stub:
         made = create_environment(
             folder or default_folder(), python=python, gpu=gpu, packages=packages, report=click.echo

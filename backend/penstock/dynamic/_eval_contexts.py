@@ -161,7 +161,7 @@ class EvalContext:
 
     def __enter__(self) -> EvalContext:
         if not self._lock.acquire(blocking=False):
-            raise RuntimeError("An EvalContext cannot be the current one of two threads at the same time")
+            raise RuntimeError("An EvalContext can be current in only one thread at a time")
         self._depth += 1
         _entered.stack.append(self)
         self.device.__enter__()

@@ -281,7 +281,9 @@ class Reader:
         if isinstance(state, bytes):
             state = state.decode()
         if not isinstance(state, str):
-            raise TypeError(f"state must be a ReaderState, or its text, got {type(state).__name__}")
+            raise TypeError(
+                f"state must be a ReaderState, or the same text as str or bytes, got {type(state).__name__}"
+            )
         if self._bound is not None:
             raise RuntimeError(
                 "The state of a reader cannot be set after iteration has begun: construct another reader"

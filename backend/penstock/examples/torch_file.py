@@ -195,7 +195,7 @@ def _storages(named: dict[Any, Any]) -> dict[str, _Storage]:
 def _read_storages(stream: io.BytesIO, keys: list[Any], expected: dict[str, _Storage]) -> dict[str, np.ndarray]:
     """Read the storages' values, which follow the pickles."""
     if sorted(map(str, keys)) != sorted(expected):
-        raise TorchFileError("the file lists other storages than its tensors refer to")
+        raise TorchFileError("the storages that the file lists are not those that its tensors refer to")
     found = {}
     for key in keys:
         storage = expected[key]

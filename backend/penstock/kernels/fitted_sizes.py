@@ -436,8 +436,10 @@ def _vilt(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _dpt(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Return the first canvas's size, rounded to multiples of `factor`. With `least`, keep the aspect ratio: scale the image so that one
-    side becomes as long as the canvas's, the side that changes less.
+    """Return the first canvas's size, rounded to multiples of `factor`.
+
+    If `least` is set, keep the aspect ratio: of the factors that scale the height or the width to the canvas's, apply the one that
+    is closer to 1 to both sides.
     """
     rows, columns = arguments.canvases[0]
     down, across = rows / height, columns / width

@@ -285,7 +285,7 @@ def affine(
     from penstock.kernels.cpu.translucency import premultiplied, unmultiply
 
     if kind not in FILTERS:
-        raise ValueError(f"The filter of warps of PIL images must be one of {', '.join(FILTERS)}. Got: {kind!r}")
+        raise ValueError(f"The interpolation of a warped PIL image must be one of {', '.join(FILTERS)}. Got: {kind!r}")
     result = np.empty((*(extents or image.shape[:2]), image.shape[2]), np.uint8)
     result[...] = np.array(fill_of(image, fill)).astype(np.uint8)
     weighed = _is_translucent(image) and kind != "nearest"

@@ -71,7 +71,7 @@ class LevitFamily(FixedFamily):
 
     def extents(self, height: int, width: int) -> tuple[int, int]:
         if self.do_resize and not self.do_center_crop and "shortest_edge" in self.size:
-            raise PresetError("LeViT does not tell how many tokens an image becomes that is not cropped")
+            raise PresetError("LeViT does not tell how many tokens an image becomes if it is not cropped")
         return super().extents(height, width)
 
 
@@ -188,7 +188,7 @@ class PoolFormerFamily(FixedFamily):
 
     def extents(self, height: int, width: int) -> tuple[int, int]:
         if self.do_resize and not self.do_center_crop:
-            raise PresetError("PoolFormer does not tell how many tokens an image becomes that is not cropped")
+            raise PresetError("PoolFormer does not tell how many tokens an image becomes if it is not cropped")
         return super().extents(height, width)
 
 

@@ -519,7 +519,8 @@ class NemotronOmniFamily(FloatFamily):
         max_patches = (self.max_model_len - 4) * round(1 / self.downsample_ratio) ** 2
         if not self.min_num_patches <= self.max_num_patches <= max_patches:
             raise PresetError(
-                f"`max_num_patches` must be from `min_num_patches` to {max_patches}: else images would depend on others of a call"
+                f"`max_num_patches` must be from `min_num_patches` to {max_patches}: above that, an image's size would depend on the "
+                f"other images of a call. Got: {self.max_num_patches}"
             )
         if self.filter_of(backend) == "lanczos":
             raise PresetError("`resample`: presets cannot resize float images with lanczos")

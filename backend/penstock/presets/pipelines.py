@@ -174,7 +174,7 @@ def sampled_frames(
     """
     family = read_configuration(configuration)
     if not isinstance(family, SampledFamily):
-        raise PresetError(f"The configuration is for {family.kind}, not for videos of which frames are sampled")
+        raise PresetError(f"The configuration is for {family.kind}, not for videos from which frames are sampled")
     if not family.do_sample_frames:
         return list(range(frames))
     if duration is None and rate:

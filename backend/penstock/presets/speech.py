@@ -141,7 +141,7 @@ class WhisperFamily(SoundFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class WaveFamily(SoundFamily):
-    """wav2vec 2.0 and related models: the sound itself, normalized to mean 0 and variance 1.
+    """wav2vec 2.0 and related models: the samples of the sound, by default normalized to mean 0 and variance 1.
 
     Attributes:
         feature_size: the number of channels; only 1 is supported.

@@ -317,7 +317,7 @@ def _pe(family: SampledFamily, video: VideoLength) -> list[int]:
     if not family.num_frames:
         return _uniform(family, video)
     if family.num_frames == 1:
-        raise ValueError("The first and the last frame are taken, and those between: `num_frames` must be at least 2")
+        raise ValueError("`num_frames` must be at least 2, because the first and the last frame are always taken")
     return [int(number * (video.frames - 1) / (family.num_frames - 1)) for number in range(family.num_frames)]
 
 

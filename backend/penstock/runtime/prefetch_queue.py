@@ -127,7 +127,10 @@ class PrefetchQueue:
             self._executor.release()
 
     def _next_event(self) -> bool:
-        """Start the batch that is scheduled next, or complete one; return False if the thread must end."""
+        """Handle the next event: start a batch, and complete those that the consumer waits for; return False if the thread must end.
+
+        If no event comes for a while, complete all started batches.
+        """
         try:
             with self._executor.span("consumer", Kind.NO_DEMAND):
                 event = self._events.get(timeout=_IDLE_SECONDS if self._started else None)

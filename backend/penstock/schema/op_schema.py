@@ -405,7 +405,7 @@ class OpSpec:
             RuntimeError: an argument that is computed has been added already.
         """
         if self.NumRegularInput() < self.NumInput():
-            raise RuntimeError("All inputs must be given before arguments that are computed")
+            raise RuntimeError("All inputs must be added before arguments that are computed in the graph")
         self._inputs.append(_Edge(name, device, "", ndim, dtype, layout))
         return self
 

@@ -101,5 +101,5 @@ class RandomOperator(Operator[State, Plan, Plans]):
 
 @functools.lru_cache(maxsize=64)
 def _steps(count: int) -> np.ndarray:
-    """Return the steps from a batch's first stream to each of its streams; steps wrap around, like stream numbers."""
+    """Return the offsets of a batch's stream numbers from the first one, modulo 2**64 like the numbers themselves."""
     return np.uint64(SAMPLE_STRIDE) * np.arange(count, dtype=np.uint64)

@@ -239,12 +239,12 @@ def _check_strings(entry: Mapping[str, object], info: TensorInfo, batched: bool)
     ndim = 1 if info.dims is None else len(info.dims)
     if ndim == 1 and any(extent not in (1, -1) for extent in strings):
         raise ConfigurationError(
-            f'A sample of "{entry["name"]}" is configured as {strings} strings, and in the pipeline it is one string, as it has one '
-            f"dimension. Give it {len(strings) + 1} dimensions there (`ndim`), the last one for the strings' bytes, padded with zeros"
+            f'A sample of "{entry["name"]}" is configured as {strings} strings, but in the pipeline it has one dimension, which '
+            f"means one string. Give it {len(strings) + 1} dimensions there (`ndim`), the last one for the strings' bytes, padded with zeros"
         )
     if ndim > 1 and len(strings) != ndim - 1:
         raise ConfigurationError(
-            f'A sample of "{entry["name"]}" is configured as {strings} strings, and in the pipeline it has {ndim} dimensions, of which '
+            f'A sample of "{entry["name"]}" is configured as {strings} strings, but in the pipeline it has {ndim} dimensions, of which '
             f"the last one is for the strings' bytes: configure {ndim - 1} dimensions of strings"
         )
 

@@ -260,7 +260,7 @@ def _check_taken(result: Result, tickets: Mapping[str, Ticket], sources: Mapping
                 f"'{name}' returned {returned_ticket or 'nothing'} instead of {ticket}: this result answers no request."
             )
         if name in sources and sources[name].waiting:
-            raise MixUpError(f"'{name}' kept data beyond {ticket}: this result answers no request.")
+            raise MixUpError(f"'{name}' has data left after {ticket}: this result answers no request.")
 
 
 def _check_counts(result: Result, count: int) -> None:

@@ -100,7 +100,7 @@ class Files:
         """
         path = self.path(path)
         if min(start, size) < 0:
-            raise OSError(f"'{path}' has no {size} bytes from byte {start} on")
+            raise OSError(f"'{path}': {size} bytes from byte {start} on is not a valid range")
         part = _store(path).read_range(path, start, size, allocate)
         if part.size != size:
             raise OSError(f"'{path}' ends before byte {start + size}")

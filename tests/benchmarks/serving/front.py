@@ -1,9 +1,9 @@
-"""Penstock's part of a request's time: a pipeline that returns its input, compared with a compiled backend that does the same.
+"""Measure Penstock's share of a request's time: compare a pipeline that returns its input with a compiled backend that does so.
 
     python tests/benchmarks/serving/front.py [--rounds 5] [--seconds 2] [--json FILE]
 
-Both models run in the same server, and take turns. The compiled backend is `floor.cc`: a request to it takes the time of Triton's HTTP
-server and scheduler, and of the copies of tensors that every backend makes. Processor time is the server's, without the clients'.
+Both models run in the same server, and take turns. The compiled backend is `floor.cc`: its time is that of Triton's HTTP server
+and scheduler, and of copying tensors, which every backend does. Processor time is the server's, without the clients'.
 """
 
 from __future__ import annotations

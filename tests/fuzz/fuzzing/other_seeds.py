@@ -56,7 +56,7 @@ _CLIPS = (
 
 
 def video_seeds() -> Iterator[Seed]:
-    """Yield clips of six frames in the containers that FFmpeg writes."""
+    """Yield clips of six frames in several containers and codecs, those that the installed FFmpeg can write."""
     try:
         import av
     except ImportError:

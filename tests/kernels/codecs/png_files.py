@@ -70,12 +70,12 @@ def file_of(chunks: Sequence[tuple[bytes, bytes]]) -> bytes:
 
 
 def png(kind: PngKind, seed: int = 0) -> bytes:
-    """Return a file of a kind, with random smooth pixels."""
+    """Return a PNG file of the given kind, with random smooth pixels."""
     return file_of(png_chunks(kind, seed))
 
 
 def png_chunks(kind: PngKind, seed: int = 0) -> list[tuple[bytes, bytes]]:
-    """Return the chunks of a file of a kind."""
+    """Return the chunks of a PNG file of the given kind."""
     rng = np.random.default_rng(seed)
     data = zlib.compress(filtered(kind, rng))
     starts = np.linspace(0, len(data), kind.parts + 1).astype(int)

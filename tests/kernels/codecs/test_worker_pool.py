@@ -276,7 +276,7 @@ def test_an_interpreter_is_found_where_python_is_embedded(monkeypatch: pytest.Mo
 def test_a_decoder_that_takes_more_than_was_estimated_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = DecoderPool(1)
     decoding = Decoding(isolate="all", pool=pool)
-    # A PNG of 16 bits takes 12.7 bytes a pixel: 286 MB, where a worker may take 256 MiB without an estimate.
+    # Decoding this 16-bit PNG takes 12.7 bytes per pixel, 286 MB; with an estimate of 0, a worker may take only 256 MiB.
     encoded = cv2.imencode(".png", np.zeros((4500, 5000, 3), np.uint16))[1].reshape(-1)
     header, output = read_header(encoded, decoding), np.empty((4500, 5000, 3), np.uint8)
     with monkeypatch.context() as patched:

@@ -26,7 +26,10 @@ def detections(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def searched(
     boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray, iou: float, least: float = -np.inf, most: int = 10**9
 ) -> list[int]:
-    """Return the indices of the boxes that remain, by score: the best box is kept, those of its class that overlap are removed, etc."""
+    """Return the indices of the remaining boxes by descending score.
+
+    Repeatedly keep the best box, and remove those of its class whose IoU with it exceeds ``iou``.
+    """
     areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     left = [i for i in np.argsort(-scores, kind="stable").tolist() if scores[i] > np.float32(least)]
     kept: list[int] = []

@@ -132,7 +132,11 @@ def test_bad_settings(make: Any, error: type[Exception], told: str) -> None:
         (lambda image: functional.posterize(image, 0), ValueError, "1 to 8 bits"),
         (lambda image: functional.solarize(image.convert("RGBA"), 3), ValueError, "mode L or RGB. Got: RGBA"),
         (lambda image: functional.adjust_hue(image, 0.6), ValueError, r"in \[-0.5, 0.5\]"),
-        (lambda image: functional.rotate(image, 3, "lanczos"), ValueError, "The filter of warps of PIL images must be"),
+        (
+            lambda image: functional.rotate(image, 3, "lanczos"),
+            ValueError,
+            "The interpolation of a warped PIL image must be",
+        ),
         (
             lambda image: functional.pad(image, 3, fill=(1, 2)),
             ValueError,

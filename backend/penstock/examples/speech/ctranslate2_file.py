@@ -53,7 +53,9 @@ def read_weights(data: bytes, description: str) -> dict[str, np.ndarray]:
         # The alias is not needed: the code that builds the network knows which weights are shared.
         alias, name = reader.string(), reader.string()
         if name not in weights or alias in weights:
-            raise WeightsFileError(f"{alias[:100]!r} is another name of {name[:100]!r}, which is not possible")
+            raise WeightsFileError(
+                f"{alias[:100]!r} is another name of {name[:100]!r}, which is not a weight, or the former is a weight itself"
+            )
     if reader.position != len(data):
         raise WeightsFileError(f"{len(data) - reader.position} bytes follow the weights")
     return weights

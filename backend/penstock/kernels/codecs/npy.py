@@ -103,7 +103,8 @@ def _parsed(content: bytes, available: int) -> NpyHeader:
         raise ValueError(f"{what} NPY file: its header cannot be read ({available} bytes)") from error
     if dtype.kind not in "biuf" or dtype.itemsize > _LARGEST_NUMBER:
         raise ValueError(
-            f"Unknown Numpy type string: {dtype.str[1:]}. Arrays of {dtype} cannot be read: use booleans or real numbers"
+            f"Unknown Numpy type string: {dtype.str[1:]}. Arrays of {dtype} cannot be read: use booleans, integers, or floats of at most "
+            f"{_LARGEST_NUMBER} bytes"
         )
     if len(shape) > _MAX_DIMENSIONS or any(type(n) is not int or not 0 <= n <= _LARGEST_EXTENT for n in shape):
         raise ValueError(f"Damaged NPY file: its shape is {shape}")

@@ -589,7 +589,7 @@ def _frames_of(codec: VideoCodecContext, packets: Iterable[Packet[Any]]) -> Iter
 def _facts_of(stream: VideoStream) -> tuple[object, ...]:
     """Return the properties of a stream that must be known before decoding."""
     own = stream.codec_context
-    # H.264 streams may omit the number of frames by which frames are reordered; other formats do not.
+    # H.264 streams may omit how far frames are reordered, so it must be compared; streams of other formats always contain it.
     reordered = own.has_b_frames if own.codec.canonical_name == "h264" else None
     return own.name, own.extradata, own.height, own.width, stream.time_base, stream.start_time, reordered
 

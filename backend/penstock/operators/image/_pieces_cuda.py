@@ -115,9 +115,10 @@ class Tiles:
 def fill_patches(
     jobs: Sequence[Patches], table: np.ndarray, patch: int, merge: int, temporal: int, channels_last: bool, beside: bool
 ) -> None:
-    """Cut all images into patches in one launch; for arguments not listed here, see ``fill_patches`` of ``_pieces_cpu.py``.
+    """Cut all images into patches in one launch; for ``table`` to ``channels_last``, see ``fill_patches`` of ``_pieces_cpu.py``.
 
     Args:
+        jobs: the images, and where their patches are written.
         beside: whether patches are side by side, as ``fill_rows`` writes them, instead of one after the other.
     """
     entries = []

@@ -140,7 +140,7 @@ def _computed(sources: Sequence[Located], n: Normalization, means: Sequence[Loca
     counts = [math.prod(source.shape[axis] for axis in n.axes) for source in sources]
     squares = means is not None
     if means is not None:
-        # If there are no axes, all distances are measured from the first mean, as in DALI.
+        # If there are no axes, all deviations of a sample are measured from the first value of its mean, as in DALI.
         means = _spread(means, shapes) if n.axes else [Located(m.address, (1,), m.dtype, m.owner) for m in means]
     each: Sequence[Located | None] = [None] * len(sources) if means is None else means
     if not n.together:

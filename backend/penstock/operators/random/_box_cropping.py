@@ -192,7 +192,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
         if tries.any() and not self._is_limited:
             raise RuntimeError(
                 f"None of {tries.max():,} windows met the conditions. The best overlap was {best[tries.argmax()]:g}: lower "
-                "`thresholds`, widen `scaling` and `aspect_ratio`, allow `allow_no_crop`, or use the best window, by `total_num_attempts`"
+                "`thresholds`, widen `scaling` and `aspect_ratio`, set `allow_no_crop=True`, or set `total_num_attempts` to use the best window"
             )
         if not self.args["quiet"]:
             for row in np.flatnonzero(tries):

@@ -253,7 +253,7 @@ def _step(transform: Function, images: _Traced) -> _Traced:
         library = type(transform).__module__.partition(".")[0]
         whose = "" if library == "penstock" else f" of {library}"
         raise ExportError(
-            f"`{name}`{whose} is not exported: it is random, rounds otherwise than in torchvision's second version, or is none "
+            f"`{name}`{whose} is not exported: it is random, rounds differently from torchvision's second version, or is not one "
             f"of {known}, ToTensor and Normalize"
         )
     if isinstance(transform, RandomlyApplied):

@@ -147,7 +147,7 @@ def _affine(
 
 
 def shears_of(shear: Floats) -> list[float]:
-    """Return the shear along x and y; ``shear`` is one number or two."""
+    """Return the shear along x and y. A number is the shear along x; a sequence of one number is the shear along both."""
     if isinstance(shear, (int, float)):
         return [float(shear), 0.0]
     angles = [float(angle) for angle in shear]

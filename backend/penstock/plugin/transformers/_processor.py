@@ -203,7 +203,7 @@ class Processor:
         check_known(family, settings, class_name(self._configuration))
         once = sorted(settings.keys() & family.unchanged)
         if once:
-            raise PresetError(f"`{once[0]}` is a setting of the processor, and not of a call")
+            raise PresetError(f"`{once[0]}` is read only when the processor is made, so pass it to the constructor")
 
     def _original(self) -> object:
         """Return transformers' processor with the same settings.

@@ -192,8 +192,8 @@ class FeatureExtractor(Processor):
         for number, sound in enumerate(sounds):
             if family.most and len(sound) > family.most:
                 raise ValueError(
-                    f"Sound {number} has {len(sound)} samples, more than {family.most}: cut it first. The class picks random parts "
-                    "of longer sounds"
+                    f"Sound {number} has {len(sound)} samples, more than {family.most}: cut it first. Of longer sounds, transformers' "
+                    "class would take a random part"
                 )
         return self._features([sounds], kind, settings)
 

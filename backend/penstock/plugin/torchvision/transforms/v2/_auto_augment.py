@@ -309,7 +309,7 @@ class RandAugment(AutomaticAugmentation):
     ) -> None:
         super().__init__(interpolation, fill)
         if not isinstance(num_ops, int) or num_ops < 0:
-            raise ValueError(f"`num_ops` must be a number, not negative. Got: {num_ops!r}")
+            raise ValueError(f"`num_ops` must be a non-negative integer. Got: {num_ops!r}")
         self.num_ops, self.magnitude, self.num_magnitude_bins = num_ops, magnitude, num_magnitude_bins
 
     def augmented(self, image: Leaf, extents: tuple[int, int]) -> Leaf:

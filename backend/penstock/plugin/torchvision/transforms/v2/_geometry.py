@@ -14,13 +14,13 @@ from penstock.plugin.torchvision.transforms.v2._transform import Applied, Random
 
 
 class RandomHorizontalFlip(RandomlyApplied):
-    """Mirrors left to right with a probability."""
+    """Mirrors left to right with probability ``p``."""
 
     function = "horizontal_flip"
 
 
 class RandomVerticalFlip(RandomlyApplied):
-    """Mirrors top to bottom with a probability."""
+    """Mirrors top to bottom with probability ``p``."""
 
     function = "vertical_flip"
 

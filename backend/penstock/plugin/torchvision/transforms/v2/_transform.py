@@ -142,7 +142,7 @@ class Applied(BuiltinTransform):
 
 
 class RandomlyApplied(Applied):
-    """A transform of this package that is applied with a probability.
+    """A transform of this package that is applied with probability ``p``.
 
     Args:
         p: the probability of being applied.
