@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from operator import attrgetter
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -41,6 +41,7 @@ from penstock.tensors.streams import Stream
 from penstock.tensors.transfers import Threads, release_unused
 
 _T = TypeVar("_T")
+_SHAPES = attrgetter("shapes")
 
 Started = Batch | Result | BaseException
 """A batch that was started: still in flight, its result, or the error that starting or completing it raised."""
@@ -465,6 +466,8 @@ class Executor:
         return returned
 
     def _run_operator(self, step: Step, batch: Batch) -> None:
+        if step.empty_outputs is not None and self._repeat_without_samples(step, batch):
+            return
         workspace = batch.begun.pop(step.node.name, None) or self._workspace(step, batch)
         try:
             if (step.merges or not workspace.batch_size) and _is_without_samples(workspace):
@@ -478,29 +481,40 @@ class Executor:
                 if one.source_infos:
                     propagate_sources(workspace)
                     break
-        for slot, outputs in zip(step.outputs, workspace.outputs):
-            if outputs.positions is None:
-                outputs.positions = workspace.positions
-            batch.slots[slot] = outputs
-            if self.enable_memory_stats:
-                self._note_memory(step, outputs)
+        self._store_outputs(step, batch, workspace.outputs, workspace.positions)
         if workspace.failures:
             self._note_failures(step, workspace, batch)
 
-    def _run_without_samples(self, step: Step, workspace: Workspace) -> None:
-        """Run an operator on no samples, to find the types of its outputs.
+    def _store_outputs(
+        self, step: Step, batch: Batch, outputs: Sequence[TensorList], positions: list[int] | None
+    ) -> None:
+        for slot, output in zip(step.outputs, outputs):
+            if output.positions is None:
+                output.positions = positions
+            batch.slots[slot] = output
+            if self.enable_memory_stats:
+                self._note_memory(step, output)
 
-        Unless the operator has state, the result depends only on the types, ranks and layouts of the inputs, so the next
-        batch with the same ones gets the same outputs.
+    def _repeat_without_samples(self, step: Step, batch: Batch) -> bool:
+        """Store the outputs of an operator that has no samples to work on, without running it; return whether that was possible.
+
+        They depend on the types, ranks and layouts of the inputs, unless the operator has a state.
         """
-        kinds: list[object] = [kind_of(batch) for batch in (*workspace.inputs, *workspace.arguments.values())]
-        if step.empty_outputs is None or step.empty_outputs[0] != kinds:
-            self._describe_without_samples(step, workspace)
-            if step.device != "cpu" or _has_state(step.operator):
-                return
-            step.empty_outputs = kinds, workspace.outputs
-        # Copied, as positions and sources are set on the outputs of each batch.
-        workspace.outputs = [copy.copy(outputs) for outputs in step.empty_outputs[1]]
+        operands = [batch.slots[slot] for slot in (*step.inputs, *step.arguments.values())]
+        known = step.empty_outputs
+        if known is None or any(map(_SHAPES, operands)) or known[0] != list(map(kind_of, operands)):
+            return False
+        # Positions and sources are set on the outputs of each batch.
+        outputs = [output.shallow_copy() for output in known[1]]
+        self._store_outputs(step, batch, outputs, operands[len(step.inputs) if step.merges else 0].positions)
+        return True
+
+    def _run_without_samples(self, step: Step, workspace: Workspace) -> None:
+        """Run an operator only to find the types of its outputs; note them for later batches."""
+        operands = [*workspace.inputs, *workspace.arguments.values()]
+        self._describe_without_samples(step, workspace)
+        if step.device == "cpu" and not _has_state(step.operator):
+            step.empty_outputs = list(map(kind_of, operands)), [output.shallow_copy() for output in workspace.outputs]
 
     def _describe_without_samples(self, step: Step, workspace: Workspace) -> None:
         """Run an operator on a batch without samples.

@@ -36,8 +36,11 @@ def stacked(batch: TensorList) -> np.ndarray | None:
     shapes = batch.shapes
     if not shapes or shapes.count(shapes[0]) != len(shapes):
         return None
-    whole: np.ndarray = np.stack(batch.samples) if batch.elements is None else batch.elements
-    return whole.reshape(len(shapes), *shapes[0])
+    elements = batch.elements
+    if elements is None:
+        elements = np.concatenate([sample.reshape(-1) for sample in batch.samples])
+    whole: np.ndarray = elements.reshape(len(shapes), *shapes[0])
+    return whole
 
 
 def total_volume(shapes: Sequence[Shape]) -> int:
@@ -244,11 +247,22 @@ class TensorList:
             other._ndim = ndim
         return other
 
+    def shallow_copy(self: _List) -> _List:
+        """Return the same samples as another batch, whose positions and source infos can be set separately."""
+        other = type(self).__new__(type(self))
+        other.__dict__ = vars(self).copy()
+        return other
+
     def subset(self: _List, indices: Sequence[int]) -> _List:
-        """Return the batch of the samples at ``indices``, in that order; it shares this batch's memory."""
-        samples = self.samples
-        infos = [self.source_infos[i] for i in indices] if self.source_infos else ()
-        return type(self).of_samples([samples[i] for i in indices], self._layout, self._dtype, self._ndim, infos)
+        """Return the batch of the samples at ``indices``, in that order, sharing memory."""
+        samples, shapes = self.samples, self.shapes
+        other = type(self).__new__(type(self))
+        other._samples, other.shapes = [samples[i] for i in indices], [shapes[i] for i in indices]
+        other._layout, other._dtype, other._ndim = self._layout, self._dtype, self._ndim
+        other.are_dense = self.are_dense
+        if self.source_infos:
+            other.source_infos = [self.source_infos[i] for i in indices]
+        return other
 
     def made_of(self, start: int, stop: int) -> tuple[int, int]:
         """Return the range of this batch's samples that were made from samples ``start`` to ``stop`` of the pipeline's batch."""

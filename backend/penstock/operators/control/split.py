@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import compress
+
 from penstock.operators.control._predicates import truths
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
 
@@ -30,14 +32,12 @@ class Split(Operator):
     )
 
     def run(self, workspace: Workspace) -> None:
-        batch = workspace.inputs[0]
-        chosen = truth_values(self, workspace)
-        positions = workspace.positions or list(range(len(batch)))
+        batch, chosen = workspace.inputs[0], truth_values(self, workspace)
+        positions = workspace.positions or range(len(batch))
         workspace.outputs = []
-        for side in (True, False):
-            indices = [i for i, value in enumerate(chosen) if value is side]
-            part = batch.subset(indices)
-            part.positions = [positions[i] for i in indices]
+        for side in (chosen, [not value for value in chosen]):
+            part = batch.shallow_copy() if all(side) else batch.subset(list(compress(range(len(batch)), side)))
+            part.positions = list(compress(positions, side))
             workspace.outputs.append(part)
 
 
@@ -46,7 +46,8 @@ def truth_values(operator: Operator, workspace: Workspace) -> list[bool]:
     batch = workspace.arguments.get("predicate")
     if batch is None:
         return [bool(operator.args["predicate"])] * workspace.batch_size
-    for index, shape in enumerate(batch.shapes):
+    # The shape of a scalar is empty, and so false.
+    for index, shape in enumerate(batch.shapes) if any(batch.shapes) else ():
         if shape and index not in workspace.failures:
             raise RuntimeError(
                 "Conditions inside `if` statements are restricted to scalar (0-d tensors) inputs, that are placed on CPU. "

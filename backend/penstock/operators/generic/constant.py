@@ -36,6 +36,8 @@ class Constant(Operator):
     def setup(self) -> None:
         self._tensor: TensorCPU | None = None
         self._on_gpu: object = None
+        # The last batch; most batches have as many samples.
+        self._batch: TensorList | None = None
         self._numbers = True
         reals, integers = self.args["fdata"], self.args["idata"]
         if reals is None and integers is None:
@@ -69,13 +71,18 @@ class Constant(Operator):
             raise RuntimeError(f"Unsupported type: {dtype_name(FLOAT64)}")
         if self._tensor is None:
             raise RuntimeError("A constant needs its values: give `fdata` or `idata`")
+        if self._batch is None or len(self._batch) != workspace.batch_size:
+            self._batch = self._broadcast(self._tensor, workspace)
+        # Positions and sources are set on the outputs of each batch.
+        workspace.outputs = [self._batch.shallow_copy()]
+
+    def _broadcast(self, tensor: TensorCPU, workspace: Workspace) -> TensorList:
+        """Return a batch of the constant."""
         if workspace.device == "cpu":
-            batch: TensorList = TensorListCPU.broadcast(self._tensor, workspace.batch_size)
-        else:
-            if self._on_gpu is None:
-                self._on_gpu = TensorListGPU.upload(TensorListCPU.broadcast(self._tensor, 1))[0]
-            batch = TensorListGPU.broadcast(self._on_gpu, workspace.batch_size)
-        workspace.outputs = [batch]
+            return TensorListCPU.broadcast(tensor, workspace.batch_size)
+        if self._on_gpu is None:
+            self._on_gpu = TensorListGPU.upload(TensorListCPU.broadcast(tensor, 1))[0]
+        return TensorListGPU.broadcast(self._on_gpu, workspace.batch_size)
 
 
 def _single(values: object) -> np.ndarray:
