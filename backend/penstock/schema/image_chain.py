@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from penstock.kernels.windows import Region
 from penstock.schema.operator import Operator
 from penstock.schema.outputs import Shape
 from penstock.schema.plans import Plan, Plans, State
-from penstock.schema.workspace import PlannedSamples, Sample, Workspace
+from penstock.schema.workspace import Sample, Workspace
 from penstock.tensors.batch import kind_of
 from penstock.tensors.places import places_of_samples
 
@@ -181,21 +181,6 @@ class Store(Stage):
     permutation: tuple[int, ...]
 
 
-class _PlannedBatch(NamedTuple):
-    """The plans of an operator for a batch.
-
-    Attributes:
-        kinds, shapes: the batch's :meth:`Workspace.kinds`, and the shapes of its input.
-        outputs: the shapes of the batch's outputs.
-        plans: the plans of all samples.
-    """
-
-    kinds: object
-    shapes: Sequence[Shape]
-    outputs: list[list[Shape]]
-    plans: Any
-
-
 class ChainOperator(Operator[State, Plan, Plans]):
     """Base class of operators that can be part of a chain: they have one output, and the data are the first input."""
 
@@ -205,33 +190,15 @@ class ChainOperator(Operator[State, Plan, Plans]):
     launches: bool = False
     # Whether equal samples share plans, as with `plans_by_shape`, when the chain is computed sample by sample.
     shares_plans_in_chains: bool = False
-    # Whether plans depend only on types, layouts, arguments and the shapes of all samples, and are never modified; if so, a batch
-    # like the previous one is not planned again.
-    repeats_plans: bool = False
     # The kinds of data that are computed step by step, as shown to users.
     step_by_step: tuple[str, ...] = ()
 
-    # The last batch's plans, if plans depend on shapes only; and the last stages that were described, with the plans they are for.
-    _last_planned: _PlannedBatch | None = None
+    # The last stages described, with their plans.
     _last_recorded: tuple[object, StageRecords | None] = (None, None)
 
     def joins_chain(self) -> bool:
         """Return whether the operator's arguments allow it to join a chain."""
         return True
-
-    def infer_shapes(self, workspace: Workspace[State, Plan, Plans], num_outputs: int) -> list[list[Shape]]:
-        depends = workspace.arguments or workspace.failures or len(workspace.inputs) > 1
-        if depends or self.plans_by_shape or not self.repeats_plans:
-            return super().infer_shapes(workspace, num_outputs)
-        known, kinds = self._last_planned, workspace.admitted or workspace.kinds()
-        shapes = workspace.inputs[0].shapes
-        if known is not None and kinds == known.kinds and shapes == known.shapes:
-            workspace.samples, workspace.plans = PlannedSamples(self, workspace, known.plans), known.plans
-            return known.outputs
-        outputs = super().infer_shapes(workspace, num_outputs)
-        is_planned = workspace.plans is not None and not workspace.failures
-        self._last_planned = _PlannedBatch(kinds, shapes, outputs, workspace.plans) if is_planned else None
-        return outputs
 
     def recorded(self, workspace: Workspace[State, Plan, Plans]) -> StageRecords | None:
         """Return the result of :meth:`stage_records` for a batch; the last result is reused if the plans are the same."""

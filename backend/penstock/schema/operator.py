@@ -32,11 +32,11 @@ from penstock.schema.declaration import NO_BFLOAT16, Schema
 from penstock.schema.early_start import EarlyStart
 from penstock.schema.launching import GpuLaunches
 from penstock.schema.outputs import OutputSpec, Shape
-from penstock.schema.planning import BatchPlanning, PlanCache, plan_within_allowance
+from penstock.schema.planning import BatchPlanning, PlanCache, PlannedBatch, plan_within_allowance
 from penstock.schema.plans import Plan, Plans, State
 from penstock.schema.samples import Samples
 from penstock.schema.sequence import run_over_frames, run_over_inner_frames
-from penstock.schema.workspace import Sample, Workspace
+from penstock.schema.workspace import PlannedSamples, Sample, Workspace
 from penstock.storage import ANYWHERE, Files
 from penstock.tensors import TensorListGPU
 
@@ -64,8 +64,11 @@ class Operator(Generic[State, Plan, Plans]):
     # Whether shapes and plans depend only on the types, layouts and shapes of inputs and on the values of arguments, and plans are
     # never modified; if so, equal samples share one plan.
     plans_by_shape: bool = False
-    # Whether the results of `describe`, and the state that it stores, depend only on the types, numbers of dimensions and layouts of
-    # inputs and arguments, and are never modified; if so, they are reused for all batches of the same kind. Batches with an empty
+    # Whether plans depend only on types, layouts, arguments and the shapes of all samples, and are never modified: then a batch
+    # like the previous one is not planned again.
+    repeats_plans: bool = False
+    # Whether the results of `describe`, and the state that it stores, depend only on the inputs' and arguments' types,
+    # ranks and layouts, and are never modified: then they hold for all batches of the same kind. Batches with an empty
     # input or argument may be exceptions.
     described_by_kind: bool = False
     # Whether the launches of `compute_batch` depend only on the types, layouts and shapes of the batch and on the values of arguments
@@ -106,6 +109,8 @@ class Operator(Generic[State, Plan, Plans]):
         self.gpu_launches = GpuLaunches()
         # The kinds of the last batch that needed no changes; see `admit`.
         self._admitted: tuple[object, ...] | None = None
+        # The last batch's plans, if they depend on shapes only.
+        self._last_planned: PlannedBatch | None = None
         self._described: tuple[object, Sequence[OutputSpec], Any] = (None, (), None)
         given_lists = [self.schema.all_arguments.get(name) for name in self.tensor_arguments]
         self._has_lists = any(argument is not None and argument.is_list for argument in given_lists)
@@ -144,12 +149,14 @@ class Operator(Generic[State, Plan, Plans]):
         """Return the shapes of the outputs for one sample: a list of tuples, or a single tuple if there is one output."""
         raise NotImplementedError(f"{type(self).__name__} must implement `infer`")
 
-    def infer_batch(self, samples: Samples[State, Plan, Plans]) -> tuple[np.ndarray | Sequence[np.ndarray], Plans]:
-        """Return the shapes of the outputs and the plans of the samples; implemented in place of :meth:`infer`.
+    def infer_batch(
+        self, samples: Samples[State, Plan, Plans]
+    ) -> tuple[np.ndarray | Sequence[np.ndarray | list[Shape]], Plans]:
+        """Return the outputs' shapes, int64 with a row for each sample, and the samples' plans; replaces :meth:`infer`.
 
-        The shapes are one array, or one for each output: int64, with a row for each sample. If this method raises an error, all samples
-        that it has not isolated itself (``workspace.fail``) are inferred one by one. Then only the samples that cause errors fail, and
-        samples that cannot share an array still work.
+        Returns one array, or one for each output, of which each may also be a list of tuples, such as an input's shapes. If it raises, all
+        samples that it hasn't isolated itself (``workspace.fail``) are inferred one by one: so only those at fault fail, and samples that
+        can't share an array still work.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement `infer_batch`")
 
@@ -384,8 +391,19 @@ class Operator(Generic[State, Plan, Plans]):
         return plan_within_allowance(self, workspace, specs)
 
     def infer_shapes(self, workspace: Workspace[State, Plan, Plans], num_outputs: int) -> list[list[Shape]]:
-        """Infer the shapes of each output for each sample, however large; store the samples in the workspace."""
-        return BatchPlanning(self, workspace).shapes(num_outputs)
+        """Return the shapes of each output for each sample, however large; leave the samples in the workspace."""
+        depends = workspace.arguments or workspace.failures or len(workspace.inputs) != 1
+        if depends or self.plans_by_shape or not self.repeats_plans:
+            return BatchPlanning(self, workspace).shapes(num_outputs)
+        known, kinds = self._last_planned, workspace.admitted or workspace.kinds()
+        shapes = workspace.inputs[0].shapes
+        if known is not None and kinds == known.kinds and shapes == known.shapes:
+            workspace.samples, workspace.plans = PlannedSamples(self, workspace, known.plans), known.plans
+            return known.outputs
+        outputs = BatchPlanning(self, workspace).shapes(num_outputs)
+        is_planned = workspace.plans is not None and not workspace.failures
+        self._last_planned = PlannedBatch(kinds, shapes, outputs, workspace.plans) if is_planned else None
+        return outputs
 
     @functools.cached_property
     def plans_in_arrays(self) -> bool:

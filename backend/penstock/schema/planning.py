@@ -7,7 +7,7 @@ errors fail. A sample is not planned if the plan of an equal one is known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, Protocol
+from typing import Any, Generic, NamedTuple, Protocol
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class Planned(HasArguments, Protocol):
 
     def infer(self, sample: Sample) -> Any: ...
 
-    def infer_batch(self, samples: Samples) -> tuple[np.ndarray | Sequence[np.ndarray], Any]: ...
+    def infer_batch(self, samples: Samples) -> tuple[np.ndarray | Sequence[np.ndarray | list[Shape]], Any]: ...
 
     def infer_shapes(self, workspace: Workspace, num_outputs: int) -> list[list[Shape]]: ...
 
@@ -67,6 +67,21 @@ class PlanCache:
     def record_lookup(self, found: bool) -> None:
         """Count a lookup; ``found``: whether it saved planning samples, or may do so for later batches."""
         self._misses = 0 if found else self._misses + 1
+
+
+class PlannedBatch(NamedTuple):
+    """The plans of an operator for a batch.
+
+    Attributes:
+        kinds, shapes: the kinds and shapes of its input.
+        outputs: the shapes of its outputs.
+        plans: the plans of all its samples.
+    """
+
+    kinds: object
+    shapes: Sequence[Shape]
+    outputs: list[list[Shape]]
+    plans: Any
 
 
 class BatchPlanning(Generic[State, Plan, Plans]):
@@ -138,7 +153,10 @@ class BatchPlanning(Generic[State, Plan, Plans]):
             elif left:
                 workspace.fail(left[0], error)
             return None
-        columns = list(map(_shapes_in_rows, (outputs,) if isinstance(outputs, np.ndarray) else outputs))
+        columns = [
+            rows if isinstance(rows, list) else _shapes_in_rows(rows)
+            for rows in ((outputs,) if isinstance(outputs, np.ndarray) else outputs)
+        ]
         workspace.plans = plans
         if isinstance(workspace.samples, PlannedSamples):
             workspace.samples.hold(indices, plans)

@@ -19,6 +19,10 @@ def broadcast(shapes: Sequence[tuple[int, ...]], sample: int) -> tuple[int, ...]
     Raises:
         RuntimeError: extents differ and neither is 1, or there are too many groups of dimensions.
     """
+    different = set(shapes) - {()}
+    if len(different) < 2:
+        # Nothing or only numbers are broadcast.
+        return different.pop() if different else ()
     rank = max(map(len, shapes))
     extents = []
     for back in range(1, rank + 1):

@@ -18,7 +18,7 @@ from penstock.schema.example_data import Example
 from penstock.schema.operator import Shape
 from penstock.schema.plans import NoPlans
 from penstock.schema.pointwise import PointwiseOperator
-from penstock.tensors.batch import stacked, total_volume
+from penstock.tensors.batch import stacked
 
 # Functions that round correctly or not at all, so that an element's result does not depend on how many elements are computed
 # together.
@@ -101,14 +101,12 @@ class Arithmetic(PointwiseOperator[Any, None, NoPlans]):
     def _type(operand: Operand, workspace: Workspace) -> DALIDataType:
         return workspace.inputs[operand.index].dtype if operand.dtype is None else operand.dtype
 
-    def infer_batch(self, samples: Samples[Any, None, NoPlans]) -> tuple[np.ndarray, NoPlans]:
-        inputs = [operand.index for operand in self.expression.operands if operand.is_input]
-        shapes, *others = [samples.shapes(number) for number in inputs]
-        if not all(np.array_equal(shapes, other) for other in others):
-            batches = [samples.workspace.inputs[number] for number in inputs]
-            rows = [broadcast([batch.shapes[index] for batch in batches], index) for index in samples.indices]
-            shapes = np.array(rows, np.int64).reshape(len(samples), -1)
-        return shapes, NoPlans(len(samples))
+    def infer_batch(self, samples: Samples[Any, None, NoPlans]) -> tuple[list[list[Shape]], NoPlans]:
+        batches = [samples.workspace.inputs[operand.index] for operand in self.expression.operands if operand.is_input]
+        shapes, *others = [list(samples.of(batch.shapes)) for batch in batches]
+        if any(other != shapes for other in others):
+            shapes = list(map(broadcast, zip(shapes, *others), samples.indices))
+        return [shapes], NoPlans(len(samples))
 
     def stage_records(self, workspace: Workspace[Any, None, NoPlans]) -> StageRecords | None:
         from penstock.operators.math._arithmetic_cpu import arithmetic_stage
@@ -130,14 +128,9 @@ class Arithmetic(PointwiseOperator[Any, None, NoPlans]):
     def _compute_together(self, workspace: Workspace) -> bool:
         """Compute the whole batch as one array if it is small and its samples have equal shapes; return whether that was possible."""
         output = workspace.outputs[0]
-        volume = total_volume(output.shapes)
-        if (
-            self.expression.function not in _EXACT_OF_BATCHES
-            or workspace.failures
-            or not 0 < volume <= _MAX_ELEMENTS_TOGETHER
-        ):
+        if self.expression.function not in _EXACT_OF_BATCHES or workspace.failures or output.elements is None:
             return False
-        if output.elements is None:
+        if not 0 < output.elements.size <= _MAX_ELEMENTS_TOGETHER:
             return False
         arrays = [stacked(batch) for batch in (output, *workspace.inputs)]
         known = [_with_rank(array, output.ndim()) for array in arrays if array is not None]
@@ -176,7 +169,9 @@ class Arithmetic(PointwiseOperator[Any, None, NoPlans]):
 
 
 def _with_rank(samples: np.ndarray, rank: int) -> np.ndarray:
-    """Return stacked samples with extents of 1 inserted after the first dimension, so that each sample has ``rank`` dimensions."""
+    """Return stacked samples, each with leading extents of 1 added up to ``rank`` dimensions."""
+    if samples.ndim == 1 + rank:
+        return samples
     count, *shape = samples.shape
     return samples.reshape(count, *[1] * (rank - len(shape)), *shape)
 
