@@ -156,6 +156,10 @@ class Workspace(Generic[State, Plan, Plans]):
             return self.samples.live_indices
         return [sample.index for sample in self.live]
 
+    def of_live(self, rows: np.ndarray) -> np.ndarray:
+        """Return the rows of the samples that have not failed, of an array with a row for each sample."""
+        return rows[self.live_indices] if self.failures else rows
+
     def batch_position(self, index: int) -> int:
         """Return the position of a sample, or of a frame's sequence, in the pipeline's batch."""
         if self.sequences is not None and self.owners is not None:

@@ -6,8 +6,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from penstock.core.arrays import address, addresses, described
+from penstock.data_types import numpy_dtype
 from penstock.tensors.batch import TensorList, equally_apart
 from penstock.tensors.tensor_list import TensorListCPU
 
@@ -66,3 +68,21 @@ def places_of_samples(batch: TensorList) -> np.ndarray | None:
         places: np.ndarray = first + (volumes.cumsum() - volumes) * elements.itemsize
         return places
     return addresses(batch.samples) if batch.places is None else batch.places
+
+
+def places_to_fill(batch: TensorList) -> np.ndarray:
+    """Return the addresses of the samples of an allocated batch on the CPU, int64."""
+    places = places_of_samples(batch)
+    assert places is not None, "samples are allocated contiguously"
+    return places
+
+
+def places_in_type(batch: TensorListCPU, dtype: DTypeLike) -> tuple[np.ndarray, object]:
+    """Return the addresses of a batch's samples as contiguous elements of a type, int64, and the object that owns this memory, which the
+    caller must keep alive. Samples of another type, or that are not contiguous, are copied.
+    """
+    places = places_of_samples(batch) if numpy_dtype(batch.dtype) == dtype else None
+    if places is not None:
+        return places, batch
+    elements, volumes = np.ascontiguousarray(batch.contiguous_elements(), dtype), batch.sample_volumes()
+    return address(elements) + (volumes.cumsum() - volumes) * elements.itemsize, elements

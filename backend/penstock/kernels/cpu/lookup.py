@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.cpu.options import njit
+from penstock.kernels.cpu.options import kernel, njit
+from penstock.kernels.cpu.parts import elements_at
 
 
 @njit(nogil=True)
@@ -28,26 +29,37 @@ def look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
     _look_up(source.reshape(-1), table.view(bits), target.reshape(-1).view(bits))
 
 
-@njit(nogil=True)
-def _mark(numbers: np.ndarray, on: np.generic, off: np.generic, count: int, inner: int, target: np.ndarray) -> None:
-    for i in range(target.size):
-        target[i] = off
-    for begin in range(0, numbers.size, max(inner, 1)):
-        for i in range(inner):
-            number = numbers[begin + i]
-            # Numbers are compared before they are truncated; the comparison is also false for NaN.
-            if -1 < number < count:
-                target[begin * count + int(number) * inner + i] = on
-
-
-def mark(numbers: np.ndarray, on: np.generic, off: np.generic, count: int, inner: int, target: np.ndarray) -> None:
-    """One-hot encode ``numbers``: fill ``target`` with ``off``, and with ``on`` where the index in the new dimension is the number.
+@kernel
+def mark(
+    sources: np.ndarray,
+    targets: np.ndarray,
+    volumes: np.ndarray,
+    inner_volumes: np.ndarray,
+    begin: int,
+    end: int,
+    on: np.generic,
+    off: np.generic,
+    count: int,
+    like: np.generic,
+) -> None:
+    """Fill arrays with ``off``, and with ``on`` at the positions that numbers name along a new dimension.
 
     Args:
-        numbers: contiguous; fractions are truncated, and numbers out of range are ignored.
-        on, off: the bits of the values, as unsigned integers of the size of the target's elements.
-        count: the extent of the target's new dimension.
-        inner: the product of the extents of the dimensions after the new one.
-        target: contiguous.
+        sources, targets: the address of each sample's numbers and of its result, int64.
+        volumes, inner_volumes: how many numbers each has, in all and in the dimensions after the new one, int64.
+        begin, end: the samples to compute.
+        on, off: unsigned integers of the results' size: the bits of the values.
+        count: the extent of the new dimension.
+        like: a value of the numbers' type. Fractions are truncated, and numbers out of range are ignored.
     """
-    _mark(numbers.reshape(-1), on, off, count, inner, target.reshape(-1).view(on.dtype))
+    for sample in range(begin, end):
+        volume, inner = volumes[sample], inner_volumes[sample]
+        numbers, target = elements_at(sources[sample], volume, like), elements_at(targets[sample], volume * count, on)
+        for i in range(target.size):
+            target[i] = off
+        for first in range(0, volume, max(inner, 1)):
+            for i in range(inner):
+                number = numbers[first + i]
+                # Compared before truncation; the comparison is also false for NaN.
+                if -1 < number < count:
+                    target[first * count + int(number) * inner + i] = on

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,17 +16,38 @@ from penstock.schema import (
     Input,
     Operator,
     OutputSpec,
-    Sample,
+    PlanColumns,
+    Samples,
     Schema,
     Workspace,
     register_operator,
 )
 from penstock.schema.example_data import Example, random_arrays
+from penstock.schema.operator import Shape
+from penstock.schema.sharing import share
+from penstock.tensors.places import places_in_type, places_to_fill
+
+
+@dataclass(eq=False)
+class InnerVolumes(PlanColumns[int]):
+    """The plans of many samples.
+
+    Attributes:
+        volumes: the number of elements in the dimensions after the new one, int64.
+    """
+
+    volumes: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.volumes)
+
+    def row(self, number: int) -> int:
+        return int(self.volumes[number])
 
 
 @register_operator
-class OneHot(Operator[int]):
-    """Adds a dimension of ``num_classes`` entries: ``on_value`` at the index of the class, ``off_value`` elsewhere.
+class OneHot(Operator[int, int, InnerVolumes]):
+    """A new dimension of ``num_classes`` entries: ``on_value`` at the class's position, ``off_value`` elsewhere.
 
     Samples of a single element count as scalars and become vectors, unless ``axis`` is set. For a class out of range, all entries are
     ``off_value``.
@@ -53,6 +76,8 @@ class OneHot(Operator[int]):
         ),
     )
 
+    repeats_plans = True
+
     def setup(self) -> None:
         name = self.args["axis_name"]
         if name is not None and len(name) != 1:
@@ -78,7 +103,7 @@ class OneHot(Operator[int]):
         fits = middle.min <= whole <= middle.max
         return np.array(whole if fits else middle.min, np.int64).astype(kind)[()]
 
-    def describe(self, workspace: Workspace[int]) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[int, int, InnerVolumes]) -> list[OutputSpec]:
         batch, axis, name = workspace.inputs[0], self.args["axis"], self.args["axis_name"]
         if batch.dtype in (BOOL, FLOAT16):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
@@ -100,21 +125,31 @@ class OneHot(Operator[int]):
             layout = known[:dimension] + name + known[dimension:]
         return [OutputSpec(self.args["dtype"], layout, ndim + 1)]
 
-    def infer(self, sample: Sample[int]) -> tuple[int, ...]:
-        dimension, shape = sample.workspace.state, sample.shapes[0]
+    def infer_batch(self, samples: Samples[int, int, InnerVolumes]) -> tuple[np.ndarray, InnerVolumes]:
+        shapes, dimension = samples.shapes(), samples.state
         if self.args["axis"] == -1 and dimension == 0:
-            shape = ()
-        return (*shape[:dimension], self.args["num_classes"], *shape[dimension:])
+            shapes = shapes[:, :0]
+        results = np.empty((len(shapes), shapes.shape[1] + 1), np.int64)
+        results[:, :dimension], results[:, dimension + 1 :] = shapes[:, :dimension], shapes[:, dimension:]
+        results[:, dimension] = self.args["num_classes"]
+        return results, InnerVolumes(shapes[:, dimension:].prod(axis=1))
 
-    def compute(self, sample: Sample[int]) -> None:
+    def compute_samples(self, workspace: Workspace[int, int, InnerVolumes], shapes: Sequence[Shape]) -> None:
         from penstock.kernels.cpu.lookup import mark
 
-        target = sample.outputs[0]
-        inner = math.prod(target.shape[sample.workspace.state + 1 :])
-        on, off = self._bits
-        mark(_numbers(sample.inputs[0]), on, off, self.args["num_classes"], inner, target)
+        if not workspace.live_indices:
+            return
+        batch, (on, off), count = workspace.inputs[0], self._bits, self.args["num_classes"]
+        kind = numpy_dtype(batch.dtype)
+        # Fewer types of numbers need fewer kernels.
+        kind = kind if kind.kind == "f" else np.dtype(np.int32)
+        sources, _owner = places_in_type(batch, kind)
+        rows = workspace.of_live(sources), workspace.of_live(places_to_fill(workspace.outputs[0]))
+        volumes, like = workspace.of_live(batch.sample_volumes()), kind.type(0)
+        inner = workspace.plans.volumes
+        share(workspace, lambda begin, end: mark(*rows, volumes, inner, begin, end, on, off, count, like), volumes)
 
-    def compute_batch(self, workspace: Workspace[int]) -> None:
+    def compute_batch(self, workspace: Workspace[int, int, InnerVolumes]) -> None:
         from penstock.kernels.cuda.elementwise import evaluate_batch
         from penstock.kernels.cuda.launch import locate_all, upload
 
@@ -134,8 +169,3 @@ class OneHot(Operator[int]):
             else "true"
         )
         evaluate_batch(f"return (&c)[({known} ? int32(a) : -1) == b];", jobs, promoted=False)
-
-
-def _numbers(classes: np.ndarray) -> np.ndarray:
-    """Return class numbers as a contiguous array, in their own type if that is a floating-point type, otherwise as int32."""
-    return np.ascontiguousarray(classes, None if classes.dtype.kind == "f" else np.int32)

@@ -6,28 +6,43 @@ import numpy as np
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cpu.parts import elements_at
 
 
 @kernel
-def _transform(
-    points: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray, like: np.generic
+def transform_points(
+    sources: np.ndarray,
+    targets: np.ndarray,
+    volumes: np.ndarray,
+    maps: np.ndarray,
+    sizes: np.ndarray,
+    begin: int,
+    end: int,
+    like: np.generic,
+    like_out: np.generic,
 ) -> None:
-    columns, rows = matrix.shape
-    for p in range(points.size // rows):
-        for column in range(columns):
-            value = np.float32(0)
-            for row in range(rows):
-                value += np.float32(points[p * rows + row]) * matrix[column, row]
-            target[p * columns + column] = converted(value + offset[column], like)
-
-
-def transform_points(points: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray) -> None:
-    """Set ``target`` to ``matrix @ point + offset`` for each point, in single precision.
+    """Compute ``M x + T`` for each point x, in single precision.
 
     Args:
-        points: an array of any type, of shape (..., n), contiguous.
-        matrix: float32 of shape (m, n).
-        offset: float32 of m elements.
-        target: an array of shape (..., m), contiguous; its type decides how results are rounded.
+        sources, targets: the addresses of each sample's points and of its results.
+        volumes: the number of elements of each sample's points, int64.
+        maps: [M|T] of all samples, one after the other, float32.
+        sizes: the numbers of rows and columns of each sample's [M|T], int64.
+        begin, end: the samples to compute.
+        like, like_out: a value of the points' type and of the results', which decides how results are rounded.
     """
-    _transform(points.reshape(-1), matrix, offset, target.reshape(-1), target.dtype.type(0))
+    at = 0
+    for sample in range(end):
+        rows, coordinates = sizes[sample, 0], sizes[sample, 1] - 1
+        start, at = at, at + rows * (coordinates + 1)
+        if sample < begin:
+            continue
+        count = volumes[sample] // max(coordinates, 1)
+        points = elements_at(sources[sample], count * coordinates, like)
+        target = elements_at(targets[sample], count * rows, like_out)
+        for p in range(count):
+            for row in range(rows):
+                value, first = np.float32(0), start + row * (coordinates + 1)
+                for i in range(coordinates):
+                    value += np.float32(points[p * coordinates + i]) * maps[first + i]
+                target[p * rows + row] = converted(value + maps[first + coordinates], like_out)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,16 +14,37 @@ from penstock.schema import (
     Input,
     Operator,
     OutputSpec,
-    Sample,
+    PlanColumns,
+    Samples,
     Schema,
     Workspace,
     register_operator,
 )
 from penstock.schema.example_data import boxes
+from penstock.schema.operator import Shape
+from penstock.schema.sharing import share
+from penstock.tensors.places import places_in_type, places_to_fill
+
+
+@dataclass(eq=False)
+class Flips(PlanColumns[int]):
+    """The directions in which the boxes of many samples are mirrored.
+
+    Attributes:
+        directions: for each sample, 1 for horizontally plus 2 for vertically, int64.
+    """
+
+    directions: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.directions)
+
+    def row(self, number: int) -> int:
+        return int(self.directions[number])
 
 
 @register_operator
-class BbFlip(Operator[None, list[int]]):
+class BbFlip(Operator[None, int, Flips]):
     """Mirrors bounding boxes whose coordinates are fractions of the image's extents."""
 
     schema = Schema(
@@ -41,40 +63,42 @@ class BbFlip(Operator[None, list[int]]):
         ),
     )
 
-    def describe(self, workspace: Workspace[None, list[int]]) -> list[OutputSpec]:
+    repeats_plans = True
+
+    def describe(self, workspace: Workspace[None, int, Flips]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype != FLOAT:
             raise RuntimeError(f"Boxes must be float, got {dtype_name(batch.dtype)}")
         return [OutputSpec(FLOAT, "", batch.ndim())]
 
-    def infer(self, sample: Sample[None, list[int]]) -> tuple[int, ...]:
-        shape = sample.shapes[0]
-        if math.prod(shape) % 4:
+    def infer_batch(self, samples: Samples[None, int, Flips]) -> tuple[np.ndarray, Flips]:
+        shapes = samples.shapes()
+        partial = shapes.prod(axis=1) % 4 != 0
+        if partial.any():
+            shape = shapes[partial.argmax()]
             raise RuntimeError(
-                f"Boxes must have four numbers each, got {math.prod(shape)} numbers in shape {list(shape)}"
+                f"Boxes must have four numbers each, got {shape.prod()} numbers in shape {shape.tolist()}"
             )
-        sample.plan = [axis for axis, name in enumerate(("horizontal", "vertical")) if sample[name]]
-        return shape
+        names = ("horizontal", "vertical")
+        return shapes, Flips(samples.derived(names, len(samples), _directions, samples))
 
-    def compute(self, sample: Sample[None, list[int]]) -> None:
-        source = np.ascontiguousarray(sample.inputs[0]).reshape(-1, 4)
-        target = sample.outputs[0].reshape(-1, 4)
-        # As in DALI, extents are converted to edges and back, so that they are rounded twice, whether boxes are mirrored or not.
-        starts, ends = source[:, :2], source[:, 2:]
-        if not self.args["ltrb"]:
-            ends = starts + ends
-        starts, ends = starts.copy(), ends.copy()
-        for axis in sample.plan:
-            starts[:, axis], ends[:, axis] = 1 - ends[:, axis], 1 - starts[:, axis]
-        target[:, :2] = starts
-        target[:, 2:] = ends if self.args["ltrb"] else ends - starts
+    def compute_samples(self, workspace: Workspace[None, int, Flips], shapes: Sequence[Shape]) -> None:
+        from penstock.operators.geometry._boxes_cpu import flip_boxes
 
-    def compute_batch(self, workspace: Workspace[None, list[int]]) -> None:
+        if not workspace.live_indices:
+            return
+        batch, ltrb, directions = workspace.inputs[0], self.args["ltrb"], workspace.plans.directions
+        sources, _owner = places_in_type(batch, np.float32)
+        rows = workspace.of_live(sources), workspace.of_live(places_to_fill(workspace.outputs[0]))
+        volumes = workspace.of_live(batch.sample_volumes())
+        share(workspace, lambda begin, end: flip_boxes(*rows, volumes, directions, ltrb, begin, end), volumes)
+
+    def compute_batch(self, workspace: Workspace[None, int, Flips]) -> None:
         from penstock.kernels.cuda.elementwise import evaluate_batch
         from penstock.kernels.cuda.launch import locate_all, upload
 
         samples = workspace.live
-        masks = upload([np.array([sum(1 << axis for axis in sample.plan)], np.int32) for sample in samples])
+        masks = upload([np.array([sample.plan], np.int32) for sample in samples])
         boxes, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         if self.args["ltrb"]:
             start, extent = "1.0f - (&a)[2]", "1.0f - (&a)[-2]"
@@ -85,3 +109,9 @@ class BbFlip(Operator[None, list[int]]):
         body = f"int k = int(offsets[0] & 3); return b >> (k & 1) & 1 ? (k < 2 ? {start} : {extent}) : ({same});"
         jobs = [((box.flat(), mask), target.flat()) for box, mask, target in zip(boxes, masks, targets)]
         evaluate_batch(body, jobs, promoted=False)
+
+
+def _directions(samples: Samples[None, int, Flips]) -> np.ndarray:
+    """Return the directions in which samples are mirrored, as :class:`Flips` holds them."""
+    horizontal, vertical = samples.scalars("horizontal") != 0, samples.scalars("vertical") != 0
+    return np.broadcast_to(horizontal + 2 * vertical, len(samples)).copy()

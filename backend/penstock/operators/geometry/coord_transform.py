@@ -3,29 +3,56 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.data_types import FLOAT, INT16, INT32, UINT8, UINT16, dtype_name
+from penstock.data_types import FLOAT, INT16, INT32, UINT8, UINT16, dtype_name, numpy_dtype
 from penstock.schema import (
     Argument,
     Equivalent,
     Input,
     Operator,
     OutputSpec,
-    Sample,
+    PlanColumns,
+    Samples,
     Schema,
     Workspace,
     register_operator,
 )
 from penstock.schema.example_data import random_arrays
+from penstock.schema.operator import Shape
+from penstock.schema.sharing import share
+from penstock.tensors.places import places_in_type, places_to_fill
 
 _MAX_COORDINATES = 6
 
 
+@dataclass(eq=False)
+class Maps(PlanColumns[np.ndarray]):
+    """The transforms of many samples.
+
+    Attributes:
+        elements: [M|T] of all samples, one after the other, float32.
+        sizes: the numbers of rows and columns of each sample's [M|T], int64 of shape (samples, 2).
+    """
+
+    elements: np.ndarray
+    sizes: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def row(self, number: int) -> np.ndarray:
+        volumes = self.sizes.prod(axis=1)
+        first = volumes[:number].sum()
+        return self.elements[first : first + volumes[number]].reshape(self.sizes[number])
+
+
 @register_operator
-class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
-    """Computes ``M x + T`` for each point x; the input's innermost dimension contains the coordinates of a point."""
+class CoordTransform(Operator[bool, np.ndarray, Maps]):
+    """Computes ``M x + T`` for each point x; the input's innermost dimension holds the points' coordinates."""
 
     schema = Schema(
         name="CoordTransform",
@@ -75,18 +102,19 @@ class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
         equivalents=(Equivalent("cv2.transform"),),
     )
 
+    repeats_plans = True
+
     def setup(self) -> None:
         if self.given("MT") and (self.given("M") or self.given("T")):
             raise RuntimeError(
                 "The combined ``MT`` argument cannot be used together with separate ``M``, ``T`` arguments."
             )
-        self._maps: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
-    def _has_frames(self, workspace: Workspace[bool, tuple[np.ndarray, np.ndarray]]) -> bool:
+    def _has_frames(self, workspace: Workspace[bool, np.ndarray, Maps]) -> bool:
         batches = (*workspace.inputs, *workspace.arguments.values())
         return any(batch.layout().startswith("F") for batch in batches)
 
-    def describe(self, workspace: Workspace[bool, tuple[np.ndarray, np.ndarray]]) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[bool, np.ndarray, Maps]) -> list[OutputSpec]:
         batch, dtype = workspace.inputs[0], self.args["dtype"]
         workspace.state = any(math.prod(shape) for shape in batch.shapes)
         if not workspace.state:
@@ -100,56 +128,67 @@ class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
             )
         return [OutputSpec(dtype, batch.layout(), batch.ndim())]
 
-    def infer(self, sample: Sample[bool, tuple[np.ndarray, np.ndarray]]) -> tuple[int, ...]:
-        shape = sample.shapes[0]
-        if len(shape) < 2:
-            raise RuntimeError(f"Points must have at least 2 dimensions, got shape {list(shape)}")
-        if not sample.workspace.state:
-            # For a batch without points, M and T are not read, and the output gets 0 coordinates.
-            return (*shape[:-1], 0)
-        sample.plan = self._map(sample, shape[-1])
-        return (*shape[:-1], len(sample.plan[0]))
+    def infer_batch(self, samples: Samples[bool, np.ndarray, Maps]) -> tuple[np.ndarray, Maps]:
+        shapes = samples.shapes()
+        if shapes.shape[1] < 2:
+            raise RuntimeError(f"Points must have at least 2 dimensions, got shape {shapes[0].tolist()}")
+        if not samples.state:
+            # A batch without points has no coordinates either.
+            shapes[:, -1] = 0
+            return shapes, Maps(np.empty(0, np.float32), np.zeros((len(samples), 2), np.int64))
+        count = int(shapes[0, -1])
+        if (shapes[:, -1] != count).any():
+            raise ValueError("Points with different numbers of coordinates have different transforms")
+        maps = samples.derived(("M", "MT", "T"), (count, len(samples)), _maps, samples, count)
+        shapes[:, -1] = maps.sizes[:, 0]
+        return shapes, maps
 
-    def _map(self, sample: Sample[bool, tuple[np.ndarray, np.ndarray]], count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return M and T for points of ``count`` coordinates; they are cached if they are constant."""
-        if count in self._maps:
-            return self._maps[count]
-        matrix, translation = map(np.ascontiguousarray, self._map_of(sample, count))
-        _check_dimensions(*matrix.shape)
-        if not self.tensor_arguments:
-            self._maps[count] = matrix, translation
-        return matrix, translation
-
-    def _map_of(self, sample: Sample[bool, tuple[np.ndarray, np.ndarray]], count: int) -> tuple[np.ndarray, np.ndarray]:
-        if sample.given("MT"):
-            both = _matrix(sample, "MT", count + 1)
-            if both.ndim:
-                return both[:, :-1], both[:, -1]
-            return both * np.eye(count, dtype=np.float32), np.zeros(count, np.float32)
-        matrix = _matrix(sample, "M", count) if sample.given("M") else np.ones((), np.float32)
-        if not matrix.ndim:
-            matrix = matrix * np.eye(count, dtype=np.float32)
-        return matrix, _translation(sample, len(matrix))
-
-    def compute(self, sample: Sample[bool, tuple[np.ndarray, np.ndarray]]) -> None:
+    def compute_samples(self, workspace: Workspace[bool, np.ndarray, Maps], shapes: Sequence[Shape]) -> None:
         from penstock.operators.geometry._points_cpu import transform_points
 
-        if not sample.workspace.state:
+        if not workspace.state or not workspace.live_indices:
             return
-        matrix, translation = sample.plan
-        transform_points(np.ascontiguousarray(sample.inputs[0]), matrix, translation, sample.outputs[0])
+        batch, maps = workspace.inputs[0], workspace.plans
+        kind, result = numpy_dtype(batch.dtype), numpy_dtype(workspace.outputs[0].dtype)
+        sources, _owner = places_in_type(batch, kind)
+        rows = workspace.of_live(sources), workspace.of_live(places_to_fill(workspace.outputs[0]))
+        volumes, likes = workspace.of_live(batch.sample_volumes()), (kind.type(0), result.type(0))
 
-    def compute_batch(self, workspace: Workspace[bool, tuple[np.ndarray, np.ndarray]]) -> None:
+        def transform(begin: int, end: int) -> None:
+            transform_points(*rows, volumes, maps.elements, maps.sizes, begin, end, *likes)
+
+        share(workspace, transform, volumes)
+
+    def compute_batch(self, workspace: Workspace[bool, np.ndarray, Maps]) -> None:
         from penstock.kernels.cuda.colour import fits, transform_colours
         from penstock.kernels.cuda.launch import locate_all
 
         samples = workspace.live if workspace.state else []
-        if not all(fits(sample.plan[0]) for sample in samples):
+        maps = [(np.ascontiguousarray(sample.plan[:, :-1]), sample.plan[:, -1].copy()) for sample in samples]
+        if not all(fits(matrix) for matrix, _ in maps):
             super().compute_batch(workspace)
             return
         # Points are passed to a kernel for pixels, with coordinates as channels.
         points, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-        transform_colours([(point, *sample.plan, target) for point, sample, target in zip(points, samples, targets)])
+        transform_colours([(point, *each, target) for point, each, target in zip(points, maps, targets)])
+
+
+def _maps(samples: Samples[bool, np.ndarray, Maps], count: int) -> Maps:
+    """Return the transforms of points of ``count`` coordinates."""
+    if samples.given("MT"):
+        maps = _matrices(samples, "MT", count + 1)
+        if maps.ndim == 1:
+            maps = maps[:, None, None] * np.eye(count, count + 1, dtype=np.float32)
+    else:
+        matrices = _matrices(samples, "M", count) if samples.given("M") else np.ones(1, np.float32)
+        if matrices.ndim == 1:
+            matrices = matrices[:, None, None] * np.eye(count, dtype=np.float32)
+        translations = _translations(samples, matrices.shape[1])
+        maps = np.empty((max(len(matrices), len(translations)), matrices.shape[1], count + 1), np.float32)
+        maps[:, :, :-1], maps[:, :, -1] = matrices, translations
+    _check_dimensions(maps.shape[1], count)
+    shape = maps.shape[1:]
+    return Maps(np.broadcast_to(maps, (len(samples), *shape)).reshape(-1), np.full((len(samples), 2), shape))
 
 
 def _check_dimensions(rows: int, columns: int) -> None:
@@ -159,32 +198,29 @@ def _check_dimensions(rows: int, columns: int) -> None:
             raise RuntimeError(f"Unsupported {name} point dimensionality: {count}; at most {_MAX_COORDINATES}")
 
 
-def _matrix(sample: Sample[bool, tuple[np.ndarray, np.ndarray]], name: str, columns: int) -> np.ndarray:
-    """Return an argument's matrix, float32 with ``columns`` columns, or its scalar, float32."""
-    argument = sample.tensor_argument(name)
-    if argument is not None:
-        # Reading the argument checks its type.
-        sample[name]
-        if argument.ndim not in (0, 2) or (argument.ndim == 2 and argument.shape[1] != columns):
-            raise RuntimeError(
-                f"`{name}` must be a number or a matrix of {columns} columns, got shape {list(argument.shape)}"
-            )
-        return argument.astype(np.float32)
-    values = np.asarray(sample[name], np.float32)
+def _matrices(samples: Samples[bool, np.ndarray, Maps], name: str, columns: int) -> np.ndarray:
+    """Return an argument's matrices, float32 of shape (samples, rows, columns), or factors, of shape (samples,), or one for all."""
+    values, computed = samples.values(name).astype(np.float32), samples.tensors(name)
+    if computed is not None:
+        shape = list(computed.shape[1:])
+        if len(shape) not in (0, 2) or (shape and shape[1] != columns):
+            raise RuntimeError(f"`{name}` must be a number or a matrix of {columns} columns, got shape {shape}")
+        return values.reshape(computed.shape)
     if values.size == 1:
-        return values.reshape(())
+        return values[0]
     if not values.size or values.size % columns:
-        raise RuntimeError(f"`{name}` must be a number or a matrix of {columns} columns, got {values.size} elements")
-    return values.reshape(-1, columns)
+        raise RuntimeError(f"`{name}` has {values.size} elements, which make no matrix of {columns} columns")
+    return values.reshape(1, -1, columns)
 
 
-def _translation(sample: Sample[bool, tuple[np.ndarray, np.ndarray]], count: int) -> np.ndarray:
-    if not sample.given("T"):
-        return np.zeros(count, np.float32)
-    argument = sample.tensor_argument("T")
-    if argument is not None and argument.ndim > 1:
-        raise RuntimeError(f"`T` must be a number or a list of numbers, got a tensor of shape {list(argument.shape)}")
-    values = np.asarray(sample["T"], np.float32)
-    if len(values) not in (1, count) or (argument is not None and argument.ndim and len(values) != count):
-        raise RuntimeError(f"Expected {count}-D translation vectors in `T`, got {len(values)}-D")
-    return np.broadcast_to(values, (count,))
+def _translations(samples: Samples[bool, np.ndarray, Maps], count: int) -> np.ndarray:
+    """Return the translations, float32 of shape (samples, 1 or ``count``), or one for all samples."""
+    if not samples.given("T"):
+        return np.zeros((1, 1), np.float32)
+    values, computed = samples.values("T").astype(np.float32), samples.tensors("T")
+    shape = [] if computed is None else list(computed.shape[1:])
+    if len(shape) > 1:
+        raise RuntimeError(f"`T` must be a number or a list of numbers, got a tensor of shape {shape}")
+    if values.shape[1] not in (1, count) or (shape and values.shape[1] != count):
+        raise RuntimeError(f"Expected {count}-D translation vectors in `T`, got {values.shape[1]}-D")
+    return values

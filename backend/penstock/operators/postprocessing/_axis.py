@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,11 +9,12 @@ import numpy as np
 from penstock.core.arrays import address
 from penstock.data_types import FLOAT, FLOAT16, dtype_name
 from penstock.kernels.axes import resolve_axis
-from penstock.operators.postprocessing._rows import firsts_of, share
-from penstock.schema import Argument, Operator, Sample, Workspace
+from penstock.schema import Argument, Operator, Sample, Samples, Workspace
 from penstock.schema.operator import Shape
-from penstock.tensors import TensorList, TensorListGPU
-from penstock.tensors.places import places_of_samples
+from penstock.schema.plans import NoPlans
+from penstock.schema.sharing import share
+from penstock.tensors import TensorListGPU
+from penstock.tensors.places import places_in_type
 
 AXIS = (
     Argument("axis", "int32", -1, "The dimension along which scores are; negative: from the end."),
@@ -29,8 +29,10 @@ LABELS = Argument(
 )
 
 
-class AxisOperator(Operator[int]):
-    """Base class of operators that call a kernel once for samples of different shapes; the state is the dimension of scores."""
+class AxisOperator(Operator[int, None, NoPlans]):
+    """Base class: launches a kernel once for all samples, whose shapes may differ; the state is the dimension."""
+
+    repeats_plans = True
 
     def setup(self) -> None:
         if self.given("axis") and self.given("axis_name"):
@@ -61,12 +63,17 @@ class AxisOperator(Operator[int]):
             raise RuntimeError(f"`axis_name` is '{name}', which the layout \"{batch.layout()}\" does not have")
         return batch.layout().index(name)
 
-    def check_extent(self, sample: Sample[int]) -> int:
-        """Return the number of scores of a sample along the dimension; raise ValueError if there are none."""
-        extent = sample.shapes[0][sample.workspace.state]
-        if not extent:
-            raise ValueError(f"There are no scores: the shape is {list(sample.shapes[0])}")
-        return extent
+    def extents(self, samples: Samples[int], shapes: np.ndarray) -> np.ndarray:
+        """Return the number of scores of each sample along the dimension; raise ValueError if a sample has none.
+
+        Args:
+            samples: the samples.
+            shapes: their shapes, int64 of shape (samples, dimensions).
+        """
+        extents = shapes[:, samples.state]
+        if not extents.all():
+            raise ValueError(f"There are no scores: the shape is {shapes[extents.argmin()].tolist()}")
+        return extents
 
     def compute_samples(self, workspace: Workspace[int], shapes: Sequence[Shape]) -> None:
         outputs = [batch.elements for batch in workspace.outputs]
@@ -74,8 +81,9 @@ class AxisOperator(Operator[int]):
             super().compute_samples(workspace, shapes)
             return
         batch = workspace.inputs[0]
-        addresses, scores = _located(batch)
-        places, faults = _places(addresses, batch.shapes, shapes, workspace.state), np.full(len(batch), -1, np.int64)
+        addresses, scores = places_in_type(batch, np.float32)
+        volumes = workspace.outputs[0].sample_volumes()
+        places, faults = _places(addresses, batch.shape_array(), volumes, workspace.state), np.full(len(batch), -1)
         share(
             workspace,
             lambda begin, end: self.launch(places, begin, end, outputs, faults),
@@ -88,9 +96,9 @@ class AxisOperator(Operator[int]):
     def compute(self, sample: Sample[int]) -> None:
         scores = np.ascontiguousarray(sample.inputs[0], np.float32)
         outputs = [output.reshape(-1) for output in sample.outputs]
-        first = np.array([address(scores)])
-        places = _places(first, [sample.shapes[0]], [sample.outputs[0].shape], sample.workspace.state)
-        faults = np.full(1, -1, np.int64)
+        first, volume = np.array([address(scores)]), np.array([sample.outputs[0].size])
+        places = _places(first, np.array([scores.shape]), volume, sample.workspace.state)
+        faults = np.full(1, -1)
         self.launch(places, 0, 1, outputs, faults)
         if faults[0] >= 0:
             raise _fault(int(faults[0]), sample.shapes[0])
@@ -109,6 +117,17 @@ class ClassOperator(AxisOperator):
     def setup(self) -> None:
         super().setup()
         self.names = None if self.args["labels"] is None else names_of(self.args["labels"])
+
+    def result_shapes(self, found: np.ndarray, outputs: int) -> list[np.ndarray]:
+        """Return the shapes of all outputs.
+
+        Args:
+            found: the shapes of the first outputs, int64 of shape (samples, dimensions).
+            outputs: the number of these outputs.
+        """
+        if self.names is None:
+            return [found] * outputs
+        return [found] * outputs + [np.insert(found, found.shape[1], self.names.shape[1], axis=1)]
 
     def find_classes(
         self,
@@ -141,22 +160,14 @@ class ClassOperator(AxisOperator):
                 workspace.fail(sample.index, _fault(place, sample.shapes[0]))
 
 
-def _located(batch: TensorList) -> tuple[np.ndarray, object]:
-    """Return the addresses of the samples' scores, contiguous float32, and an object that keeps that memory alive."""
-    addresses = places_of_samples(batch) if batch.dtype == FLOAT else None
-    if addresses is not None:
-        return addresses, batch
-    scores = np.ascontiguousarray(batch.contiguous_elements(), np.float32)
-    volumes = batch.sample_volumes()
-    return address(scores) + (volumes.cumsum() - volumes) * scores.itemsize, scores
-
-
-def _places(addresses: np.ndarray, shapes: Sequence[Shape], results: Sequence[Shape], axis: int) -> np.ndarray:
-    """Return the kernels' descriptor of each sample: the address of its scores, the offset of its results, and the number of
-    elements before, along and after the dimension."""
-    outputs = np.array([math.prod(shape) for shape in results], np.int64)
-    extents = [(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])) for shape in shapes]
-    return np.column_stack([addresses, firsts_of(outputs)[:-1], np.array(extents, np.int64).reshape(-1, 3)])
+def _places(addresses: np.ndarray, shapes: np.ndarray, volumes: np.ndarray, axis: int) -> np.ndarray:
+    """Return the kernels' descriptor of each sample: the address of its scores, its results' offset, and the extents before, along and
+    after the dimension; ``volumes``: the number of results of each."""
+    places = np.empty((len(shapes), 5), np.int64)
+    places[:, 0], places[:, 1], places[:, 3] = addresses, volumes.cumsum() - volumes, shapes[:, axis]
+    shapes[:, :axis].prod(axis=1, out=places[:, 2])
+    shapes[:, axis + 1 :].prod(axis=1, out=places[:, 4])
+    return places
 
 
 def _fault(place: int, shape: Shape) -> ValueError:
@@ -171,10 +182,11 @@ def names_of(labels: Sequence[str]) -> np.ndarray:
     return np.array([list(name.ljust(longest, b"\0")) for name in encoded], np.uint8).reshape(len(encoded), longest)
 
 
-def check_labels(labels: Sequence[str] | None, extent: int) -> None:
-    """Raise ValueError unless there is a name for each class."""
-    if labels is not None and len(labels) != extent:
-        raise ValueError(f"`labels` has {len(labels)} names, but there are {extent} scores")
+def check_labels(labels: Sequence[str] | None, extents: np.ndarray) -> None:
+    """Raise ValueError unless there is a name for each class of each sample."""
+    if labels is not None and (extents != len(labels)).any():
+        extent = extents[extents != len(labels)][0]
+        raise ValueError(f"`labels` has {len(labels)} names, and there are {extent} scores")
 
 
 def fill_names(

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.parts import elements_at
 from penstock.operators.postprocessing._axis_cpu import exponential
 
 
@@ -89,8 +90,7 @@ def _logarithm_of_highest(row: np.ndarray, best: float, are_probabilities: bool)
 
 @kernel
 def follow_best_path(
-    scores: np.ndarray,
-    firsts: np.ndarray,
+    sources: np.ndarray,
     steps: np.ndarray,
     token_firsts: np.ndarray,
     classes: np.ndarray,
@@ -107,8 +107,7 @@ def follow_best_path(
     """Take the best class of each step (the first if several are equal), and drop repetitions and blanks.
 
     Args:
-        scores: the scores of all samples, float32: for each step, the scores of all classes.
-        firsts: start of each sample's scores.
+        sources: the address of each sample's scores, float32, a row of classes for each step.
         steps: number of steps to read of each sample.
         token_firsts: start of each sample's tokens in the outputs.
         classes: number of classes of each sample.
@@ -125,9 +124,9 @@ def follow_best_path(
         count, target = classes[sample], token_firsts[sample]
         found, total, before = 0, 0.0, -1
         faults[sample] = -1
+        scores = elements_at(sources[sample], steps[sample] * count, np.float32(0))
         for step in range(steps[sample]):
-            first = firsts[sample] + step * count
-            row = scores[first : first + count]
+            row = scores[step * count : (step + 1) * count]
             bad = _unusable(row, are_probabilities)
             if bad >= 0:
                 faults[sample] = step * count + bad
@@ -144,8 +143,7 @@ def follow_best_path(
 
 @kernel
 def search_prefixes(
-    scores: np.ndarray,
-    firsts: np.ndarray,
+    sources: np.ndarray,
     steps: np.ndarray,
     token_firsts: np.ndarray,
     classes: np.ndarray,
@@ -166,9 +164,10 @@ def search_prefixes(
     texts' probabilities; the other arguments are those of :func:`follow_best_path`.
     """
     for sample in range(begin, end):
-        count, first, amount, blank = classes[sample], firsts[sample], steps[sample], blanks[sample]
+        count, amount, blank = classes[sample], steps[sample], blanks[sample]
         faults[sample] = -1
-        # A tree of all texts that were among the best after some step; node 0 is the empty text.
+        scores = elements_at(sources[sample], amount * count, np.float32(0))
+        # The texts that were among the best at some step, as a tree; 0 is the empty one.
         nodes = amount * width + 1
         token, parent = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int64)
         child, sibling = np.full(nodes, -1, np.int64), np.full(nodes, -1, np.int64)
@@ -186,7 +185,7 @@ def search_prefixes(
         new_total, new_base, new_class = np.empty(width), np.empty(width, np.int64), np.empty(width, np.int64)
         new_kept, new_blank, new_token = np.empty(width, np.int64), np.empty(width), np.empty(width)
         for step in range(amount):
-            bad = _fill_logarithms(scores, first + step * count, count, are_probabilities, logs)
+            bad = _fill_logarithms(scores, step * count, count, are_probabilities, logs)
             if bad >= 0:
                 faults[sample] = step * count + bad
                 break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from typing import Self
 
 Tables = tuple[np.ndarray, ...]
-# The smallest number of elements for which waking a thread pays off.
-_MIN_NUMBERS_TO_SHARE = 1 << 15
 
 
 @dataclass(eq=False)
@@ -46,11 +44,11 @@ class Rows(PlanColumns[Tables]):
         return cls(tables, np.concatenate([part.counts for part in parts]))
 
     def shapes(self) -> list[np.ndarray]:
-        """Return an array for each output, int64, with a row for each sample: its shape in this output."""
-        return [
-            np.column_stack([counts, *(np.full(len(counts), extent) for extent in table.shape[1:])])
-            for table, counts in zip(self.tables, self.counts.T)
-        ]
+        """Return the shapes of each output, int64 with a row for each sample."""
+        shapes = [np.empty((len(self), table.ndim), np.int64) for table in self.tables]
+        for rows, table, counts in zip(shapes, self.tables, self.counts.T):
+            rows[:, 0], rows[:, 1:] = counts, table.shape[1:]
+        return shapes
 
 
 class RowsOperator(Operator[None, Tables, Rows]):
@@ -115,18 +113,3 @@ def firsts_of(counts: np.ndarray) -> np.ndarray:
     firsts = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=firsts[1:])
     return firsts
-
-
-def share(workspace: Workspace, work: Callable[[int, int], object], sizes: np.ndarray) -> None:
-    """Call ``work(begin, end)`` for ranges of samples, on several threads if there is enough to do.
-
-    Args:
-        sizes: number of elements of each sample.
-    """
-    count = len(sizes)
-    shares = min(workspace.num_threads, count, int(sizes.sum()) // _MIN_NUMBERS_TO_SHARE)
-    if shares < 2:
-        work(0, count)
-        return
-    bounds = [count * number // shares for number in range(shares + 1)]
-    workspace.parallel(lambda number: work(bounds[number], bounds[number + 1]), shares)

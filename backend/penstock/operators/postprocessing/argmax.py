@@ -14,8 +14,9 @@ from penstock.operators.postprocessing._axis import (
     check_labels,
     fill_names,
 )
-from penstock.schema import Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Equivalent, Input, OutputSpec, Samples, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, ExampleSamples, random_arrays
+from penstock.schema.plans import NoPlans
 
 
 def _scores(layout: str = "") -> ExampleSamples:
@@ -55,11 +56,12 @@ class Argmax(ClassOperator):
         specs = [OutputSpec(INT32, layout[:axis] + layout[axis + 1 :], ndim)]
         return specs if self.names is None else [*specs, OutputSpec(UINT8, "", ndim + 1)]
 
-    def infer(self, sample: Sample[int]) -> list[tuple[int, ...]]:
-        axis, shape = sample.workspace.state, sample.shapes[0]
-        check_labels(self.args["labels"], self.check_extent(sample))
-        rest = (*shape[:axis], *shape[axis + 1 :])
-        return [rest] if self.names is None else [rest, (*rest, self.names.shape[1])]
+    def infer_batch(self, samples: Samples[int]) -> tuple[list[np.ndarray], NoPlans]:
+        axis, shapes = samples.state, samples.shapes()
+        check_labels(self.args["labels"], self.extents(samples, shapes))
+        return self.result_shapes(np.concatenate([shapes[:, :axis], shapes[:, axis + 1 :]], axis=1), 1), NoPlans(
+            len(samples)
+        )
 
     def launch(
         self, places: np.ndarray, begin: int, end: int, outputs: Sequence[np.ndarray], faults: np.ndarray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,10 +16,11 @@ from penstock.operators.postprocessing._rows import (
     check_type,
     elements_of,
     firsts_of,
-    share,
 )
 from penstock.schema import Argument, Input, OutputSpec, Samples, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, ExampleSamples
+from penstock.schema.sharing import share
+from penstock.tensors.places import places_in_type
 
 MAX_BEAM_WIDTH = 256
 
@@ -28,6 +30,34 @@ def _scores(layout: str = "") -> ExampleSamples:
         return np.random.default_rng([index, 7]).normal(0, 2, ((9, 4, 12)[index % 3], 4)).astype(np.float32)
 
     return ExampleSamples(make, bad=np.full((5, 4), np.nan, np.float32))
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """The texts of classes.
+
+    Attributes:
+        text: the texts in UTF-8, one after the other, uint8.
+        firsts: where each begins, followed by the end of the last, int64.
+    """
+
+    text: np.ndarray
+    firsts: np.ndarray
+
+    @classmethod
+    def of(cls, vocabulary: Sequence[str]) -> _Texts:
+        """Return the texts of a vocabulary."""
+        texts = [text.encode() for text in vocabulary]
+        return cls(np.frombuffer(b"".join(texts), np.uint8), firsts_of(np.array(list(map(len, texts)), np.int64)))
+
+    def __len__(self) -> int:
+        return len(self.firsts) - 1
+
+    def joined(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the concatenated texts with these numbers, and their lengths."""
+        begins, lengths = self.firsts[numbers], self.firsts[numbers + 1] - self.firsts[numbers]
+        targets = firsts_of(lengths)
+        return self.text[np.arange(targets[-1]) + np.repeat(begins - targets[:-1], lengths)], lengths
 
 
 @register_operator
@@ -93,7 +123,7 @@ class CtcDecode(RowsOperator):
         if not 0 <= self.args["beam_width"] <= MAX_BEAM_WIDTH:
             raise ValueError(f"`beam_width` must be from 0 to {MAX_BEAM_WIDTH}. Got: {self.args['beam_width']}")
         vocabulary = self.args["vocabulary"]
-        self._texts = None if vocabulary is None else [text.encode() for text in vocabulary]
+        self._texts = None if vocabulary is None else _Texts.of(vocabulary)
 
     def describe(self, workspace: Workspace[None, Tables, Rows]) -> list[OutputSpec]:
         if _gives_classes(workspace):
@@ -120,11 +150,12 @@ class CtcDecode(RowsOperator):
             raise ValueError(f"Scores must have the shape (steps, classes). Got: {shapes[0].tolist()}")
         steps, classes = self._steps(samples, shapes[:, 0]), np.ascontiguousarray(shapes[:, 1])
         blanks = self._blanks(classes)
-        scores = elements_of(samples, 0, np.float32)
-        firsts, token_firsts = firsts_of(shapes.prod(axis=1)), firsts_of(steps)
+        addresses, _owner = places_in_type(samples.workspace.inputs[0], np.float32)
+        sources = addresses if samples.are_all else addresses[samples.indices]
+        token_firsts = firsts_of(steps)
         tokens, confidences = np.empty(token_firsts[-1], np.int32), np.empty(token_firsts[-1], np.float32)
         counts, totals, faults = np.empty(count, np.int64), np.empty(count, np.float32), np.empty(count, np.int64)
-        given = scores, firsts, steps, token_firsts, classes, blanks, self.args["probabilities"]
+        given = sources, steps, token_firsts, classes, blanks, self.args["probabilities"]
         found = tokens, confidences, counts, totals, faults
         width = self.args["beam_width"]
 
@@ -136,14 +167,9 @@ class CtcDecode(RowsOperator):
 
         share(samples.workspace, decode, steps * classes * max(width, 1))
         for place, own in zip(faults[faults >= 0].tolist(), classes[faults >= 0].tolist()):
-            raise ValueError(
-                f"The scores of step {place // own} give no probabilities: check the score of class {place % own}"
-            )
-        rows = [slice(first, first + own) for first, own in zip(token_firsts.tolist(), counts.tolist())]
-        tables = [np.concatenate([table[own] for own in rows]) for table in (tokens, confidences)]
-        plans = Rows([*tables, totals], np.column_stack([counts, counts, np.ones(count, np.int64)]))
-        if self._texts is not None:
-            plans = self._with_texts(plans, [tokens[own] for own in rows], classes, blanks)
+            raise ValueError(f"Step {place // own} has no probabilities: look at the score of class {place % own}")
+        is_found = np.arange(len(tokens)) < np.repeat(token_firsts[:-1] + counts, steps)
+        plans = self._results(tokens[is_found], confidences[is_found], totals, counts, classes, blanks)
         return plans.shapes(), plans
 
     def _join_classes(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
@@ -181,24 +207,35 @@ class CtcDecode(RowsOperator):
         with np.errstate(divide="ignore"):
             logarithms = np.log(likely[is_read], dtype=np.float64)
         totals = np.bincount(owners[is_read], logarithms, len(samples)).astype(np.float32)
-        tokens = classes[found].astype(np.int32)
-        plans = Rows([tokens, likely[found], totals], np.column_stack([counts, counts, np.ones_like(counts)]))
-        if known is not None:
-            rows = np.split(tokens, np.cumsum(counts)[:-1])
-            amounts = np.full(len(samples), known)
-            plans = self._with_texts(plans, rows, amounts, np.full(len(samples), blank))
+        amounts, blanks = np.full(len(samples), known or 0), np.full(len(samples), blank)
+        plans = self._results(classes[found].astype(np.int32), likely[found], totals, counts, amounts, blanks)
         return plans.shapes(), plans
 
-    def _with_texts(self, plans: Rows, tokens: Sequence[np.ndarray], classes: np.ndarray, blanks: np.ndarray) -> Rows:
-        """Return the results with the texts as an additional first output."""
-        assert self._texts is not None
-        texts = []
-        for own, amount, blank in zip(tokens, classes.tolist(), blanks.tolist()):
-            known = self._texts if len(self._texts) == amount else [*self._texts[:blank], b"", *self._texts[blank:]]
-            texts.append(b"".join([known[token] for token in own.tolist()]))
-        table = np.frombuffer(bytearray(b"".join(texts)), np.uint8)
-        lengths = np.array(list(map(len, texts)), np.int64)
-        return Rows([table, *plans.tables], np.column_stack([lengths, plans.counts]))
+    def _results(
+        self,
+        tokens: np.ndarray,
+        confidences: np.ndarray,
+        totals: np.ndarray,
+        counts: np.ndarray,
+        classes: np.ndarray,
+        blanks: np.ndarray,
+    ) -> Rows:
+        """Return the results, with the texts first if there is a vocabulary.
+
+        Args:
+            tokens, confidences: of all samples, one after the other.
+            totals: the logarithm of each sample's probability.
+            counts, classes, blanks: each sample's number of tokens, number of classes, and blank.
+        """
+        tables = [tokens, confidences, totals]
+        columns = [counts, counts, np.ones_like(counts)]
+        if self._texts is not None:
+            # The vocabulary may lack the blank.
+            shifted = np.repeat(np.where(classes > len(self._texts), blanks, np.iinfo(np.int32).max), counts)
+            table, lengths = self._texts.joined(tokens - (tokens > shifted))
+            ends = firsts_of(lengths)[firsts_of(counts)]
+            tables, columns = [table, *tables], [ends[1:] - ends[:-1], *columns]
+        return Rows(tables, np.stack(columns, axis=1))
 
     def _steps(self, samples: Samples[None, Tables, Rows], whole: np.ndarray) -> np.ndarray:
         """Return the number of steps to read of each sample."""
@@ -219,9 +256,9 @@ class CtcDecode(RowsOperator):
         blank = self.args["blank"]
         blanks = np.full(len(classes), blank, np.int64) if blank >= 0 else classes + blank
         if (blanks < 0).any() or (blanks >= classes).any():
-            raise ValueError(f"`blank` is {blank}, but there are {classes[0]} classes")
-        if self._texts is not None and not np.isin(classes - len(self._texts), (0, 1)).all():
-            raise ValueError(f"`vocabulary` has {len(self._texts)} entries, but there are {classes[0]} classes")
+            raise ValueError(f"`blank` is {blank}, and there are {classes[0]} classes")
+        if self._texts is not None and ((classes < len(self._texts)) | (classes > len(self._texts) + 1)).any():
+            raise ValueError(f"`vocabulary` has {len(self._texts)} entries, and there are {classes[0]} classes")
         return blanks
 
 

@@ -14,7 +14,7 @@ from penstock.operators.postprocessing._drawing import (
     edges_of,
     nan_coordinate,
 )
-from penstock.operators.postprocessing._rows import check_type, share
+from penstock.operators.postprocessing._rows import check_type
 from penstock.schema import (
     Argument,
     Equivalent,
@@ -28,6 +28,7 @@ from penstock.schema import (
 )
 from penstock.schema.example_data import Example, ExampleSamples, fixed_arrays, photos
 from penstock.schema.operator import Shape
+from penstock.schema.sharing import share
 from penstock.tensors.places import places_of_samples
 
 

@@ -17,7 +17,6 @@ from penstock.operators.postprocessing._rows import (
     check_type,
     elements_of,
     firsts_of,
-    share,
 )
 from penstock.schema import (
     Argument,
@@ -31,6 +30,7 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.example_data import Example, ExampleSamples
+from penstock.schema.sharing import share
 
 if TYPE_CHECKING:
     from penstock.operators.postprocessing._nms_cuda import KeptColumns

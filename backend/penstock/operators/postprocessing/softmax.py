@@ -8,8 +8,9 @@ import numpy as np
 
 from penstock.data_types import FLOAT
 from penstock.operators.postprocessing._axis import AXIS, AxisOperator
-from penstock.schema import Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Equivalent, Input, OutputSpec, Samples, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, random_arrays
+from penstock.schema.plans import NoPlans
 
 
 @register_operator
@@ -42,9 +43,10 @@ class Softmax(AxisOperator):
         batch = workspace.inputs[0]
         return [OutputSpec(FLOAT, batch.layout(), batch.ndim())]
 
-    def infer(self, sample: Sample[int]) -> tuple[int, ...]:
-        self.check_extent(sample)
-        return sample.shapes[0]
+    def infer_batch(self, samples: Samples[int]) -> tuple[np.ndarray, NoPlans]:
+        shapes = samples.shapes()
+        self.extents(samples, shapes)
+        return shapes, NoPlans(len(samples))
 
     def launch(
         self, places: np.ndarray, begin: int, end: int, outputs: Sequence[np.ndarray], faults: np.ndarray

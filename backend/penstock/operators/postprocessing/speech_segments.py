@@ -14,10 +14,10 @@ from penstock.operators.postprocessing._rows import (
     check_real,
     elements_of,
     firsts_of,
-    share,
 )
 from penstock.schema import Argument, Equivalent, Input, OutputSpec, Samples, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, ExampleSamples
+from penstock.schema.sharing import share
 
 _CUTS = ("longest_silence", "last_silence")
 # The default of `exit_threshold` is this much below `threshold`, but at least the second number.

@@ -14,8 +14,9 @@ from penstock.operators.postprocessing._axis import (
     check_labels,
     fill_names,
 )
-from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Input, OutputSpec, Samples, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, random_arrays
+from penstock.schema.plans import NoPlans
 
 
 @register_operator
@@ -59,14 +60,14 @@ class TopK(ClassOperator):
         specs = [OutputSpec(FLOAT, layout, ndim), OutputSpec(INT32, layout, ndim)]
         return specs if self.names is None else [*specs, OutputSpec(UINT8, "", ndim + 1)]
 
-    def infer(self, sample: Sample[int]) -> list[tuple[int, ...]]:
-        axis, shape, count = sample.workspace.state, sample.shapes[0], self.args["k"]
-        extent = self.check_extent(sample)
-        check_labels(self.args["labels"], extent)
-        if extent < count:
-            raise ValueError(f"`k` is {count}, but there are only {extent} scores")
-        found = (*shape[:axis], count, *shape[axis + 1 :])
-        return [found] * 2 if self.names is None else [found, found, (*found, self.names.shape[1])]
+    def infer_batch(self, samples: Samples[int]) -> tuple[list[np.ndarray], NoPlans]:
+        shapes, count = samples.shapes(), self.args["k"]
+        extents = self.extents(samples, shapes)
+        check_labels(self.args["labels"], extents)
+        if extents.min() < count:
+            raise ValueError(f"`k` is {count}, and there are {extents.min()} scores")
+        shapes[:, samples.state] = count
+        return self.result_shapes(shapes, 2), NoPlans(len(samples))
 
     def launch(
         self, places: np.ndarray, begin: int, end: int, outputs: Sequence[np.ndarray], faults: np.ndarray
