@@ -211,7 +211,8 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
         from penstock.operators.segmentation._components_cpu import component_boxes
 
         boxes = component_boxes(labels, wanted)
-        boxes = boxes[((boxes[:, labels.ndim :] - boxes[:, : labels.ndim]) >= threshold).all(axis=1)]
+        if threshold.any():
+            boxes = boxes[((boxes[:, labels.ndim :] - boxes[:, : labels.ndim]) >= threshold).all(axis=1)]
         max_objects = self.args["k_largest"]
         if max_objects is None or max_objects >= len(boxes):
             return boxes
