@@ -11,7 +11,7 @@ from penstock.core.chains import StageKind, StageRecords, array_part, compute_pa
 from penstock.data_types import DALIDataType, dtype_name, numpy_dtype
 from penstock.kernels.cpu.callables import Kernel
 from penstock.kernels.cuda.structs import Struct, layout_of
-from penstock.schema.outputs import OutputSpec
+from penstock.schema.outputs import OutputSpec, Shape
 from penstock.schema.plans import PlanColumns
 from penstock.schema.pointwise import PointwiseOperator
 from penstock.schema.samples import Samples
@@ -73,10 +73,10 @@ class ElementOperator(PointwiseOperator[None, np.ndarray, RecordRows]):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}. Supported are: {names}")
         return [OutputSpec(batch.dtype, self.input_layout(workspace), batch.ndim())]
 
-    def infer_batch(self, samples: Samples[None, np.ndarray, RecordRows]) -> tuple[np.ndarray, RecordRows]:
+    def infer_batch(self, samples: Samples[None, np.ndarray, RecordRows]) -> tuple[list[list[Shape]], RecordRows]:
         records = np.zeros(len(samples), layout_of(self.record).dtype)
         self.fill(samples, records)
-        return samples.shapes(), RecordRows(records)
+        return [samples.shape_list()], RecordRows(records)
 
     def stage_records(self, workspace: Workspace[None, np.ndarray, RecordRows]) -> StageRecords:
         batch = workspace.inputs[0]

@@ -8,6 +8,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import numpy as np
 
 from penstock.schema.arguments import Argument
+from penstock.schema.outputs import Shape
 from penstock.schema.plans import Plan, Plans, State
 from penstock.schema.workspace import HasArguments, Workspace
 from penstock.tensors import TensorListCPU
@@ -67,6 +68,10 @@ class Samples(Generic[State, Plan, Plans]):
     def of(self, rows: Sequence[object]) -> Sequence[Any]:
         """Return the entries of these samples in a list that has an entry for each sample of the batch."""
         return rows if self.are_all else [rows[index] for index in self.indices]
+
+    def shape_list(self, number: int = 0) -> list[Shape]:
+        """Return the shapes of an input, for operators that change little about them."""
+        return list(self.of(self.workspace.inputs[number].shapes))
 
     def shapes(self, number: int = 0) -> np.ndarray:
         """Return the shapes of an input, int64 of shape (samples, dimensions)."""

@@ -9,6 +9,7 @@ import numpy as np
 from penstock.core.chains import StageKind, StageRecords
 from penstock.data_types import FLOAT, FLOAT16, INT16, INT32, RGB, UINT8, DALIDataType, dtype_name, numpy_dtype
 from penstock.schema import Argument, Input, OutputSpec, PlanColumns, Sample, Samples, Workspace
+from penstock.schema.outputs import Shape
 from penstock.schema.pointwise import PointwiseOperator
 
 _INPUTS = (UINT8, INT16, INT32, FLOAT)
@@ -65,8 +66,8 @@ class LinearColourOperator(PointwiseOperator[None, LinearMap, LinearMaps]):
                 raise RuntimeError(f"Unsupported {what} type: {dtype_name(kind)}. Supported are: {names}")
         return [OutputSpec(dtype, layout, batch.ndim())]
 
-    def infer_batch(self, samples: Samples[None, LinearMap, LinearMaps]) -> tuple[np.ndarray, LinearMaps]:
-        # Do not warn: infinite factors may give infinite values or NaN.
+    def infer_batch(self, samples: Samples[None, LinearMap, LinearMaps]) -> tuple[list[list[Shape]], LinearMaps]:
+        # Infinite factors give infinite values or NaN.
         with np.errstate(over="ignore", invalid="ignore"):
             matrices, offsets = self.linear_maps(samples)
         count = len(samples)
@@ -75,7 +76,7 @@ class LinearColourOperator(PointwiseOperator[None, LinearMap, LinearMaps]):
             matrices if len(matrices) == count else matrices.repeat(count, axis=0),
             offsets if len(offsets) == count else offsets.repeat(count, axis=0),
         )
-        return samples.shapes(), maps
+        return [samples.shape_list()], maps
 
     def linear_maps(self, samples: Samples[None, LinearMap, LinearMaps]) -> tuple[np.ndarray, np.ndarray]:
         """Return matrices, float64 of shape (samples, n, n), and offsets, (samples, n); one row if all samples share them."""
@@ -128,7 +129,7 @@ class ColourMatrixOperator(LinearColourOperator):
     input_types = output_types = _MATRIX_TYPES
     group = 3
 
-    def infer_batch(self, samples: Samples[None, LinearMap, LinearMaps]) -> tuple[np.ndarray, LinearMaps]:
+    def infer_batch(self, samples: Samples[None, LinearMap, LinearMaps]) -> tuple[list[list[Shape]], LinearMaps]:
         shapes = samples.shapes()
         # Empty images may have any number of channels.
         wrong = (shapes[:, -1] != 3) & shapes[:, :-1].all(axis=1)

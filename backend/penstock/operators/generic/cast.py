@@ -18,6 +18,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
+from penstock.schema.outputs import Shape
 from penstock.schema.plans import NoPlans
 from penstock.schema.pointwise import PointwiseOperator
 
@@ -67,8 +68,8 @@ class Cast(PointwiseOperator[None, None, NoPlans]):
         check_castable(batch.dtype, self.args["dtype"])
         return [OutputSpec(self.args["dtype"], batch.layout(), batch.ndim())]
 
-    def infer_batch(self, samples: Samples[None, None, NoPlans]) -> tuple[np.ndarray, NoPlans]:
-        return samples.shapes(), NoPlans(len(samples))
+    def infer_batch(self, samples: Samples[None, None, NoPlans]) -> tuple[list[list[Shape]], NoPlans]:
+        return [samples.shape_list()], NoPlans(len(samples))
 
     def stage_records(self, workspace: Workspace[None, None, NoPlans]) -> StageRecords | None:
         from penstock.operators.generic._cast_cpu import casting_stage

@@ -125,14 +125,12 @@ class OneHot(Operator[int, int, InnerVolumes]):
             layout = known[:dimension] + name + known[dimension:]
         return [OutputSpec(self.args["dtype"], layout, ndim + 1)]
 
-    def infer_batch(self, samples: Samples[int, int, InnerVolumes]) -> tuple[np.ndarray, InnerVolumes]:
-        shapes, dimension = samples.shapes(), samples.state
+    def infer_batch(self, samples: Samples[int, int, InnerVolumes]) -> tuple[list[list[Shape]], InnerVolumes]:
+        shapes, dimension, count = samples.shape_list(), samples.state, self.args["num_classes"]
         if self.args["axis"] == -1 and dimension == 0:
-            shapes = shapes[:, :0]
-        results = np.empty((len(shapes), shapes.shape[1] + 1), np.int64)
-        results[:, :dimension], results[:, dimension + 1 :] = shapes[:, :dimension], shapes[:, dimension:]
-        results[:, dimension] = self.args["num_classes"]
-        return results, InnerVolumes(shapes[:, dimension:].prod(axis=1))
+            shapes = [()] * len(shapes)
+        inner = np.array([math.prod(shape[dimension:]) for shape in shapes], np.int64)
+        return [[(*shape[:dimension], count, *shape[dimension:]) for shape in shapes]], InnerVolumes(inner)
 
     def compute_samples(self, workspace: Workspace[int, int, InnerVolumes], shapes: Sequence[Shape]) -> None:
         from penstock.kernels.cpu.lookup import mark

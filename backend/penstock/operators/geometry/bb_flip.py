@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -71,16 +72,14 @@ class BbFlip(Operator[None, int, Flips]):
             raise RuntimeError(f"Boxes must be float, got {dtype_name(batch.dtype)}")
         return [OutputSpec(FLOAT, "", batch.ndim())]
 
-    def infer_batch(self, samples: Samples[None, int, Flips]) -> tuple[np.ndarray, Flips]:
-        shapes = samples.shapes()
-        partial = shapes.prod(axis=1) % 4 != 0
-        if partial.any():
-            shape = shapes[partial.argmax()]
+    def infer_batch(self, samples: Samples[None, int, Flips]) -> tuple[list[list[Shape]], Flips]:
+        shapes = samples.shape_list()
+        for shape in [shape for shape in shapes if math.prod(shape) % 4]:
             raise RuntimeError(
-                f"Boxes must have four numbers each, got {shape.prod()} numbers in shape {shape.tolist()}"
+                f"Boxes must have four numbers each, got {math.prod(shape)} numbers in shape {list(shape)}"
             )
         names = ("horizontal", "vertical")
-        return shapes, Flips(samples.derived(names, len(samples), _directions, samples))
+        return [shapes], Flips(samples.derived(names, len(samples), _directions, samples))
 
     def compute_samples(self, workspace: Workspace[None, int, Flips], shapes: Sequence[Shape]) -> None:
         from penstock.operators.geometry._boxes_cpu import flip_boxes

@@ -128,20 +128,21 @@ class CoordTransform(Operator[bool, np.ndarray, Maps]):
             )
         return [OutputSpec(dtype, batch.layout(), batch.ndim())]
 
-    def infer_batch(self, samples: Samples[bool, np.ndarray, Maps]) -> tuple[np.ndarray, Maps]:
-        shapes = samples.shapes()
-        if shapes.shape[1] < 2:
-            raise RuntimeError(f"Points must have at least 2 dimensions, got shape {shapes[0].tolist()}")
+    def infer_batch(self, samples: Samples[bool, np.ndarray, Maps]) -> tuple[list[list[Shape]], Maps]:
+        shapes = samples.shape_list()
+        if len(shapes[0]) < 2:
+            raise RuntimeError(f"Points must have at least 2 dimensions, got shape {list(shapes[0])}")
         if not samples.state:
             # A batch without points has no coordinates either.
-            shapes[:, -1] = 0
-            return shapes, Maps(np.empty(0, np.float32), np.zeros((len(samples), 2), np.int64))
-        count = int(shapes[0, -1])
-        if (shapes[:, -1] != count).any():
+            return [[(*shape[:-1], 0) for shape in shapes]], Maps(
+                np.empty(0, np.float32), np.zeros((len(shapes), 2), int)
+            )
+        count = shapes[0][-1]
+        if any(shape[-1] != count for shape in shapes):
             raise ValueError("Points with different numbers of coordinates have different transforms")
         maps = samples.derived(("M", "MT", "T"), (count, len(samples)), _maps, samples, count)
-        shapes[:, -1] = maps.sizes[:, 0]
-        return shapes, maps
+        rows = int(maps.sizes[0, 0])
+        return [shapes if rows == count else [(*shape[:-1], rows) for shape in shapes]], maps
 
     def compute_samples(self, workspace: Workspace[bool, np.ndarray, Maps], shapes: Sequence[Shape]) -> None:
         from penstock.operators.geometry._points_cpu import transform_points

@@ -25,6 +25,7 @@ from penstock.schema import (
 )
 from penstock.schema.example_data import on_photo
 from penstock.schema.image_chain import ChainOperator, Placement
+from penstock.schema.outputs import Shape
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -90,10 +91,14 @@ class Flip(ChainOperator[str, tuple[bool, ...], MirroredAxes]):
         workspace.state = self.input_layout(workspace)
         return [OutputSpec(batch.dtype, workspace.state, batch.ndim())]
 
-    def infer_batch(self, samples: Samples[str, tuple[bool, ...], MirroredAxes]) -> tuple[np.ndarray, MirroredAxes]:
+    def infer_batch(
+        self, samples: Samples[str, tuple[bool, ...], MirroredAxes]
+    ) -> tuple[list[list[Shape]], MirroredAxes]:
         layout = samples.state
         axes = samples.derived(_NAMES, layout, _mirrored_axes, samples, layout)
-        return samples.shapes(), MirroredAxes(axes if len(axes) == len(samples) else axes.repeat(len(samples), axis=0))
+        return [samples.shape_list()], MirroredAxes(
+            axes if len(axes) == len(samples) else axes.repeat(len(samples), axis=0)
+        )
 
     def stage_records(self, workspace: Workspace[str, tuple[bool, ...], MirroredAxes]) -> StageRecords:
         batch = workspace.inputs[0]

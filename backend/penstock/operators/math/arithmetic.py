@@ -102,8 +102,8 @@ class Arithmetic(PointwiseOperator[Any, None, NoPlans]):
         return workspace.inputs[operand.index].dtype if operand.dtype is None else operand.dtype
 
     def infer_batch(self, samples: Samples[Any, None, NoPlans]) -> tuple[list[list[Shape]], NoPlans]:
-        batches = [samples.workspace.inputs[operand.index] for operand in self.expression.operands if operand.is_input]
-        shapes, *others = [list(samples.of(batch.shapes)) for batch in batches]
+        inputs = [operand.index for operand in self.expression.operands if operand.is_input]
+        shapes, *others = map(samples.shape_list, inputs)
         if any(other != shapes for other in others):
             shapes = list(map(broadcast, zip(shapes, *others), samples.indices))
         return [shapes], NoPlans(len(samples))

@@ -63,16 +63,13 @@ class AxisOperator(Operator[int, None, NoPlans]):
             raise RuntimeError(f"`axis_name` is '{name}', which the layout \"{batch.layout()}\" does not have")
         return batch.layout().index(name)
 
-    def extents(self, samples: Samples[int], shapes: np.ndarray) -> np.ndarray:
-        """Return the number of scores of each sample along the dimension; raise ValueError if a sample has none.
-
-        Args:
-            samples: the samples.
-            shapes: their shapes, int64 of shape (samples, dimensions).
-        """
-        extents = shapes[:, samples.state]
-        if not extents.all():
-            raise ValueError(f"There are no scores: the shape is {shapes[extents.argmin()].tolist()}")
+    def extents(self, samples: Samples[int]) -> set[int]:
+        """Return the numbers of scores that samples have along the dimension; raise ValueError if a sample has none."""
+        shapes, axis = samples.shape_list(), samples.state
+        extents = {shape[axis] for shape in shapes}
+        if 0 in extents:
+            empty = next(shape for shape in shapes if not shape[axis])
+            raise ValueError(f"There are no scores: the shape is {list(empty)}")
         return extents
 
     def compute_samples(self, workspace: Workspace[int], shapes: Sequence[Shape]) -> None:
@@ -118,16 +115,15 @@ class ClassOperator(AxisOperator):
         super().setup()
         self.names = None if self.args["labels"] is None else names_of(self.args["labels"])
 
-    def result_shapes(self, found: np.ndarray, outputs: int) -> list[np.ndarray]:
+    def result_shapes(self, found: list[Shape], outputs: int) -> list[list[Shape]]:
         """Return the shapes of all outputs.
 
         Args:
-            found: the shapes of the first outputs, int64 of shape (samples, dimensions).
+            found: the shapes of the first outputs.
             outputs: the number of these outputs.
         """
-        if self.names is None:
-            return [found] * outputs
-        return [found] * outputs + [np.insert(found, found.shape[1], self.names.shape[1], axis=1)]
+        names = [] if self.names is None else [[(*shape, self.names.shape[1]) for shape in found]]
+        return [found] * outputs + names
 
     def find_classes(
         self,
@@ -182,10 +178,11 @@ def names_of(labels: Sequence[str]) -> np.ndarray:
     return np.array([list(name.ljust(longest, b"\0")) for name in encoded], np.uint8).reshape(len(encoded), longest)
 
 
-def check_labels(labels: Sequence[str] | None, extents: np.ndarray) -> None:
+def check_labels(labels: Sequence[str] | None, extents: set[int]) -> None:
     """Raise ValueError unless there is a name for each class of each sample."""
-    if labels is not None and (extents != len(labels)).any():
-        extent = extents[extents != len(labels)][0]
+    if labels is None:
+        return
+    for extent in extents - {len(labels)}:
         raise ValueError(f"`labels` has {len(labels)} names, and there are {extent} scores")
 
 

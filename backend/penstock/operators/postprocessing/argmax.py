@@ -16,6 +16,7 @@ from penstock.operators.postprocessing._axis import (
 )
 from penstock.schema import Equivalent, Input, OutputSpec, Samples, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, ExampleSamples, random_arrays
+from penstock.schema.outputs import Shape
 from penstock.schema.plans import NoPlans
 
 
@@ -56,12 +57,10 @@ class Argmax(ClassOperator):
         specs = [OutputSpec(INT32, layout[:axis] + layout[axis + 1 :], ndim)]
         return specs if self.names is None else [*specs, OutputSpec(UINT8, "", ndim + 1)]
 
-    def infer_batch(self, samples: Samples[int]) -> tuple[list[np.ndarray], NoPlans]:
-        axis, shapes = samples.state, samples.shapes()
-        check_labels(self.args["labels"], self.extents(samples, shapes))
-        return self.result_shapes(np.concatenate([shapes[:, :axis], shapes[:, axis + 1 :]], axis=1), 1), NoPlans(
-            len(samples)
-        )
+    def infer_batch(self, samples: Samples[int]) -> tuple[list[list[Shape]], NoPlans]:
+        axis, shapes = samples.state, samples.shape_list()
+        check_labels(self.args["labels"], self.extents(samples))
+        return self.result_shapes([(*shape[:axis], *shape[axis + 1 :]) for shape in shapes], 1), NoPlans(len(samples))
 
     def launch(
         self, places: np.ndarray, begin: int, end: int, outputs: Sequence[np.ndarray], faults: np.ndarray

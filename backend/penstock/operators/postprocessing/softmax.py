@@ -10,6 +10,7 @@ from penstock.data_types import FLOAT
 from penstock.operators.postprocessing._axis import AXIS, AxisOperator
 from penstock.schema import Equivalent, Input, OutputSpec, Samples, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, random_arrays
+from penstock.schema.outputs import Shape
 from penstock.schema.plans import NoPlans
 
 
@@ -43,10 +44,9 @@ class Softmax(AxisOperator):
         batch = workspace.inputs[0]
         return [OutputSpec(FLOAT, batch.layout(), batch.ndim())]
 
-    def infer_batch(self, samples: Samples[int]) -> tuple[np.ndarray, NoPlans]:
-        shapes = samples.shapes()
-        self.extents(samples, shapes)
-        return shapes, NoPlans(len(samples))
+    def infer_batch(self, samples: Samples[int]) -> tuple[list[list[Shape]], NoPlans]:
+        self.extents(samples)
+        return [samples.shape_list()], NoPlans(len(samples))
 
     def launch(
         self, places: np.ndarray, begin: int, end: int, outputs: Sequence[np.ndarray], faults: np.ndarray

@@ -16,6 +16,7 @@ from penstock.operators.postprocessing._axis import (
 )
 from penstock.schema import Argument, Equivalent, Input, OutputSpec, Samples, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, random_arrays
+from penstock.schema.outputs import Shape
 from penstock.schema.plans import NoPlans
 
 
@@ -60,14 +61,14 @@ class TopK(ClassOperator):
         specs = [OutputSpec(FLOAT, layout, ndim), OutputSpec(INT32, layout, ndim)]
         return specs if self.names is None else [*specs, OutputSpec(UINT8, "", ndim + 1)]
 
-    def infer_batch(self, samples: Samples[int]) -> tuple[list[np.ndarray], NoPlans]:
-        shapes, count = samples.shapes(), self.args["k"]
-        extents = self.extents(samples, shapes)
+    def infer_batch(self, samples: Samples[int]) -> tuple[list[list[Shape]], NoPlans]:
+        axis, shapes, count = samples.state, samples.shape_list(), self.args["k"]
+        extents = self.extents(samples)
         check_labels(self.args["labels"], extents)
-        if extents.min() < count:
-            raise ValueError(f"`k` is {count}, and there are {extents.min()} scores")
-        shapes[:, samples.state] = count
-        return self.result_shapes(shapes, 2), NoPlans(len(samples))
+        if min(extents) < count:
+            raise ValueError(f"`k` is {count}, and there are {min(extents)} scores")
+        found = [(*shape[:axis], count, *shape[axis + 1 :]) for shape in shapes]
+        return self.result_shapes(found, 2), NoPlans(len(samples))
 
     def launch(
         self, places: np.ndarray, begin: int, end: int, outputs: Sequence[np.ndarray], faults: np.ndarray
