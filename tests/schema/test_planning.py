@@ -146,6 +146,38 @@ def test_rows_count_from_both_ends() -> None:
     assert list(Starts.joined([starts, Starts(np.array([7]))])) == [4, 5, 6, 7]
 
 
+class RepeatedTail(Tail):
+    """A tail whose plans are those of the last batch if the shapes are."""
+
+    repeats_plans = True
+
+
+def test_a_batch_of_the_same_shapes_as_the_last_is_not_planned_again() -> None:
+    operator = RepeatedTail()
+    for lengths in ([3, 2], [3, 2], [2, 3], [2, 3, 1], [2, 3, 1]):
+        assert results(run(operator, lengths)) == results(run(Tail(), lengths))
+    assert operator.calls == [2, 2, 3]
+
+
+def test_values_from_the_graph_are_always_planned() -> None:
+    operator = RepeatedTail(tensor_arguments=["after"])
+    assert results(run(operator, [3, 2], after=[[1], [1]])) == [[1, 2], [1]]
+    assert results(run(operator, [3, 2], after=[[2], [0]])) == [[2], [0, 1]]
+
+
+def test_shapes_may_be_tuples() -> None:
+    class TailOfTuples(Tail):
+        def infer_batch(self, samples: Samples[str, int, Starts]) -> Any:
+            _, starts = super().infer_batch(samples)
+            return [[(length - start,) for (length,), start in zip(samples.shape_list(), starts)]], starts
+
+    assert results(run(TailOfTuples(), [3, 2])) == [[1, 2], [1]]
+    operator = TailOfTuples(tensor_arguments=["after"])
+    workspace = run(operator, [3, 2, 4], isolate=True, after=[[1], [9], [3]])
+    assert results(workspace) == [[1, 2], [], [3]]
+    assert list(workspace.failures) == [1]
+
+
 class KeptTail(Tail):
     """A :class:`Tail` whose plans are cached by shape."""
 

@@ -29,6 +29,17 @@ def test_what_it_tells() -> None:
     assert "num_samples=2" in str(batch)
 
 
+def test_a_shallow_copy_shares_samples_but_not_positions() -> None:
+    batch = ragged()
+    batch.positions = [0, 1]
+    copy = batch.shallow_copy()
+    copy.positions = [3, 5]
+    copy.source_infos = ["a", "b"]
+    assert batch.positions == [0, 1]
+    assert not batch.source_infos
+    assert np.shares_memory(copy.samples[1], batch.samples[1])
+
+
 def test_dense_views_share_memory() -> None:
     data = np.zeros((2, 3), np.int32)
     batch = TensorListCPU(data)
