@@ -161,8 +161,9 @@ def _places(addresses: np.ndarray, shapes: np.ndarray, volumes: np.ndarray, axis
     after the dimension; ``volumes``: the number of results of each."""
     places = np.empty((len(shapes), 5), np.int64)
     places[:, 0], places[:, 1], places[:, 3] = addresses, volumes.cumsum() - volumes, shapes[:, axis]
-    shapes[:, :axis].prod(axis=1, out=places[:, 2])
-    shapes[:, axis + 1 :].prod(axis=1, out=places[:, 4])
+    # Most scores have one dimension; a product over none would take as long as over several.
+    places[:, 2] = shapes[:, :axis].prod(axis=1) if axis else 1
+    places[:, 4] = shapes[:, axis + 1 :].prod(axis=1) if axis + 1 < shapes.shape[1] else 1
     return places
 
 
