@@ -142,10 +142,10 @@ class OneHot(Operator[int, int, InnerVolumes]):
         # Fewer types of numbers need fewer kernels.
         kind = kind if kind.kind == "f" else np.dtype(np.int32)
         sources, _owner = places_in_type(batch, kind)
-        rows = workspace.of_live(sources), workspace.of_live(places_to_fill(workspace.outputs[0]))
+        addresses = workspace.of_live(sources), workspace.of_live(places_to_fill(workspace.outputs[0]))
         volumes, like = workspace.of_live(batch.sample_volumes()), kind.type(0)
         inner = workspace.plans.volumes
-        share(workspace, lambda begin, end: mark(*rows, volumes, inner, begin, end, on, off, count, like), volumes)
+        share(workspace, lambda begin, end: mark(*addresses, volumes, inner, begin, end, on, off, count, like), volumes)
 
     def compute_batch(self, workspace: Workspace[int, int, InnerVolumes]) -> None:
         from penstock.kernels.cuda.elementwise import evaluate_batch

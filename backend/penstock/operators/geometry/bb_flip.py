@@ -88,9 +88,9 @@ class BbFlip(Operator[None, int, Flips]):
             return
         batch, ltrb, directions = workspace.inputs[0], self.args["ltrb"], workspace.plans.directions
         sources, _owner = places_in_type(batch, np.float32)
-        rows = workspace.of_live(sources), workspace.of_live(places_to_fill(workspace.outputs[0]))
+        addresses = workspace.of_live(sources), workspace.of_live(places_to_fill(workspace.outputs[0]))
         volumes = workspace.of_live(batch.sample_volumes())
-        share(workspace, lambda begin, end: flip_boxes(*rows, volumes, directions, ltrb, begin, end), volumes)
+        share(workspace, lambda begin, end: flip_boxes(*addresses, volumes, directions, ltrb, begin, end), volumes)
 
     def compute_batch(self, workspace: Workspace[None, int, Flips]) -> None:
         from penstock.kernels.cuda.elementwise import evaluate_batch

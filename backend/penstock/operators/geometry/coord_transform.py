@@ -152,11 +152,11 @@ class CoordTransform(Operator[bool, np.ndarray, Maps]):
         batch, maps = workspace.inputs[0], workspace.plans
         kind, result = numpy_dtype(batch.dtype), numpy_dtype(workspace.outputs[0].dtype)
         sources, _owner = places_in_type(batch, kind)
-        rows = workspace.of_live(sources), workspace.of_live(places_to_fill(workspace.outputs[0]))
+        addresses = workspace.of_live(sources), workspace.of_live(places_to_fill(workspace.outputs[0]))
         volumes, likes = workspace.of_live(batch.sample_volumes()), (kind.type(0), result.type(0))
 
         def transform(begin: int, end: int) -> None:
-            transform_points(*rows, volumes, maps.elements, maps.sizes, begin, end, *likes)
+            transform_points(*addresses, volumes, maps.elements, maps.sizes, begin, end, *likes)
 
         share(workspace, transform, volumes)
 
