@@ -5,8 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.cpu.convert import converted
-from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.parts import elements_at
+
+
+@inner
+def _transform(
+    points: np.ndarray, matrix: np.ndarray, rows: int, coordinates: int, target: np.ndarray, like: np.generic
+) -> None:
+    """Compute ``M x + T`` for the points of one sample; ``matrix`` is [M|T], row by row."""
+    for p in range(points.size // coordinates):
+        for row in range(rows):
+            value, first = np.float32(0), row * (coordinates + 1)
+            for i in range(coordinates):
+                value += np.float32(points[p * coordinates + i]) * matrix[first + i]
+            target[p * rows + row] = converted(value + matrix[first + coordinates], like)
 
 
 @kernel
@@ -35,14 +48,8 @@ def transform_points(
     for sample in range(end):
         rows, coordinates = sizes[sample, 0], sizes[sample, 1] - 1
         start, at = at, at + rows * (coordinates + 1)
-        if sample < begin:
+        if sample < begin or not volumes[sample]:
             continue
-        count = volumes[sample] // max(coordinates, 1)
-        points = elements_at(sources[sample], count * coordinates, like)
-        target = elements_at(targets[sample], count * rows, like_out)
-        for p in range(count):
-            for row in range(rows):
-                value, first = np.float32(0), start + row * (coordinates + 1)
-                for i in range(coordinates):
-                    value += np.float32(points[p * coordinates + i]) * maps[first + i]
-                target[p * rows + row] = converted(value + maps[first + coordinates], like_out)
+        points = elements_at(sources[sample], volumes[sample], like)
+        target = elements_at(targets[sample], volumes[sample] // coordinates * rows, like_out)
+        _transform(points, maps[start:at], rows, coordinates, target, like_out)
