@@ -20,16 +20,21 @@ from penstock.kernels.cpu.code_generation import (
     intrinsic,
     types,
 )
-from penstock.kernels.cpu.options import inner, njit
+from penstock.kernels.cpu.options import inner, kernel, njit
 from penstock.kernels.cpu.philox import (
     ELEMENT_STRIDE,
+    ELEMENTS_AT_ONCE,
     TO_UNIT,
-    canonical,
+    Draws,
     draw64,
     draw_below,
     draw_of_element,
     draw_pair,
+    draws_of,
+    empty_words,
+    fill_first_words,
     fill_pairs,
+    next_canonical,
     unit,
 )
 from penstock.kernels.random_keys import Key
@@ -226,83 +231,79 @@ def like(value: float, real: float) -> float:
     return np.float64(value)
 
 
-@njit(nogil=True)
-def polar_normal(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray) -> tuple[float, np.uint64]:
-    """Return a standard normal number by Marsaglia's polar method, and the position in the stream after its draws.
+@inner
+def polar_normal(draws: Draws, n: np.uint64, spare: float) -> tuple[float, np.uint64, float]:
+    """Return a standard normal number by Marsaglia's polar method, the position after it, and the spare number for the next call.
 
-    The method yields two numbers; ``spare`` stores the second one for the next call: [1, number], or [0, anything] if there is none.
+    The method yields two numbers; without one to spare, ``spare`` is NaN.
     """
-    real = spare[0]
-    if spare[0] != 0:
-        spare[0] = 0
-        return spare[1], n
+    if not math.isnan(spare):
+        return spare, n, like(np.nan, spare)
     while True:
-        x, n = canonical(key, stream, n, real)
-        y, n = canonical(key, stream, n, real)
-        x = like(2, real) * x - like(1, real)
-        y = like(2, real) * y - like(1, real)
+        x, n = next_canonical(draws, n, spare)
+        y, n = next_canonical(draws, n, spare)
+        x = like(2, spare) * x - like(1, spare)
+        y = like(2, spare) * y - like(1, spare)
         square = x * x + y * y
         if 0 < square <= 1:
             break
-    factor = like(math.sqrt(like(-2, real) * like(math.log(square), real) / square), real)
-    spare[0] = 1
-    spare[1] = x * factor
-    return y * factor, n
+    factor = like(math.sqrt(like(-2, spare) * like(math.log(square), spare) / square), spare)
+    return y * factor, n, x * factor
 
 
-@njit(nogil=True)
-def gamma_above_one(
-    key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: float
-) -> tuple[float, float, np.uint64]:
-    """Return two factors whose product has the gamma distribution of ``shape`` >= 1 and scale 1, and the position in the stream after
-    their draws.
+@inner
+def gamma_above_one(draws: Draws, n: np.uint64, spare: float, shape: float) -> tuple[float, float, np.uint64, float]:
+    """Return two factors whose product has the gamma distribution of ``shape`` >= 1 and scale 1, the position after them, and the spare
+    number of :func:`polar_normal`.
 
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
     """
-    real = spare[0]
-    one = like(1, real)
-    d = shape - one / like(3, real)
-    c = one / like(math.sqrt(like(9, real) * d), real)
+    one = like(1, spare)
+    d = shape - one / like(3, spare)
+    c = one / like(math.sqrt(like(9, spare) * d), spare)
     while True:
-        x, n = polar_normal(key, stream, n, spare)
+        x, n, spare = polar_normal(draws, n, spare)
         v = one + c * x
         if v <= 0:
             continue
         v = v * v * v
-        u, n = canonical(key, stream, n, real)
-        if u <= one - like(0.0331, real) * x * x * x * x or math.log(u) <= 0.5 * x * x + d * (1 - v + math.log(v)):
-            return d, v, n
+        u, n = next_canonical(draws, n, spare)
+        if u <= one - like(0.0331, spare) * x * x * x * x or math.log(u) <= 0.5 * x * x + d * (1 - v + math.log(v)):
+            return d, v, n, spare
 
 
-@njit(nogil=True)
-def gamma(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: float) -> tuple[float, np.uint64]:
-    """Return a number of the gamma distribution of ``shape`` and scale 1, and the position in the stream after its draws."""
-    real = spare[0]
+@inner
+def gamma(draws: Draws, n: np.uint64, spare: float, shape: float) -> tuple[float, np.uint64, float]:
+    """Return a number of the gamma distribution of ``shape`` and scale 1, the position after it, and the spare number of
+    :func:`polar_normal`.
+    """
     if shape >= 1:
-        d, v, n = gamma_above_one(key, stream, n, spare, shape)
-        return d * v, n
-    d, v, n = gamma_above_one(key, stream, n, spare, shape + like(1, real))
-    u, n = canonical(key, stream, n, real)
+        d, v, n, spare = gamma_above_one(draws, n, spare, shape)
+        return d * v, n, spare
+    d, v, n, spare = gamma_above_one(draws, n, spare, shape + like(1, spare))
+    u, n = next_canonical(draws, n, spare)
     while u == 0:
-        u, n = canonical(key, stream, n, real)
-    return like(u ** (like(1, real) / shape), real) * d * v, n
+        u, n = next_canonical(draws, n, spare)
+    return like(u ** (like(1, spare) / shape), spare) * d * v, n, spare
 
 
-@njit(nogil=True)
+@inner
 def _fill_row_of_beta(
-    out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, alpha: float, beta: float
+    out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, alpha: float, beta: float, real: float
 ) -> None:
-    spare_a, spare_b = np.zeros(2, out.dtype), np.zeros(2, out.dtype)
-    real = spare_a[0]
     alpha, beta = like(alpha, real), like(beta, real)
+    spare_a, spare_b, words = like(np.nan, real), like(np.nan, real), empty_words()
     for e in range(out.size):
         n = start + np.uint64(ELEMENT_STRIDE * e)
+        if e % ELEMENTS_AT_ONCE == 0:
+            fill_first_words(words, key, stream, n)
+        draws = draws_of(words, e, key, stream, n)
         if alpha < 1 and beta < 1:
-            # Both gamma numbers may underflow, so only their ratio is computed.
-            d_a, v_a, n = gamma_above_one(key, stream, n, spare_a, alpha + like(1, real))
-            d_b, v_b, n = gamma_above_one(key, stream, n, spare_b, beta + like(1, real))
-            u, n = canonical(key, stream, n, real)
-            v, n = canonical(key, stream, n, real)
+            # Both gamma numbers may underflow, so they are computed relative to the larger one.
+            d_a, v_a, n, spare_a = gamma_above_one(draws, n, spare_a, alpha + like(1, real))
+            d_b, v_b, n, spare_b = gamma_above_one(draws, n, spare_b, beta + like(1, real))
+            u, n = next_canonical(draws, n, real)
+            v, n = next_canonical(draws, n, real)
             a, b = d_a * v_a, d_b * v_b
             log_a = like(math.log(like(1, real) - u), real) * (beta / alpha)
             log_b = like(math.log(like(1, real) - v), real)
@@ -313,13 +314,14 @@ def _fill_row_of_beta(
                 b *= ratio
             out[e] = a / (a + b)
         else:
-            a, n = gamma(key, stream, n, spare_a, alpha)
-            b, n = gamma(key, stream, n, spare_b, beta)
+            a, n, spare_a = gamma(draws, n, spare_a, alpha)
+            b, n, spare_b = gamma(draws, n, spare_b, beta)
             out[e] = a / (a + b)
 
 
-@njit(nogil=True)
+@kernel
 def fill_beta(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, alpha: float, beta: float) -> None:
-    """Fill with numbers of the beta distribution, in the precision of ``out``; each row has a random stream."""
+    """Fill with numbers of the beta distribution, in the precision of ``out``; each row has its stream."""
+    real = np.zeros(1, out.dtype)[0]
     for row in range(len(out)):
-        _fill_row_of_beta(out[row], key, streams[row], start, alpha, beta)
+        _fill_row_of_beta(out[row], key, streams[row], start, alpha, beta, real)

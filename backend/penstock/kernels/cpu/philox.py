@@ -11,11 +11,14 @@ DALI's, so that both libraries give the same values.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from penstock.kernels.cpu.code_generation import types
 from penstock.kernels.cpu.deferred import overload
-from penstock.kernels.cpu.options import njit
+from penstock.kernels.cpu.options import inner, njit
+from penstock.kernels.cpu.simd import at, pointer, pointer_at
 from penstock.kernels.random_keys import Key
 
 ELEMENT_STRIDE = 257
@@ -30,6 +33,8 @@ _32 = np.uint64(32)
 # The words of a block; a number and the position after its draws.
 _Block = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 _Drawn = tuple[np.uint64, np.uint64]
+Draws = tuple[Key, np.uint64, np.uint64, Any]
+"""A key, a stream, the number of an element's first draw, and a pointer to the words that :func:`fill_first_words` computed for it."""
 TO_UNIT = np.float32(2.0**-32)
 
 
@@ -225,6 +230,54 @@ def canonical(key: Key, stream: np.uint64, n: np.uint64, real: float) -> tuple[f
         return min(unit(draw(key, stream, n)), np.float32(1 - 2.0**-24)), n + np.uint64(1)
     a, b = draw_pair(key, stream, n)
     return canonical_of(a, b), n + np.uint64(2)
+
+
+WORDS_PER_ELEMENT = 12
+"""The number of words that :func:`fill_first_words` computes for each element."""
+ELEMENTS_AT_ONCE = 64
+"""The number of elements whose first draws are computed together."""
+
+
+@inner
+def empty_words() -> np.ndarray:
+    """Return memory for :func:`fill_first_words`."""
+    return np.empty((WORDS_PER_ELEMENT, ELEMENTS_AT_ONCE), np.uint64)
+
+
+@inner
+def fill_first_words(words: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
+    """Compute the words of the first three blocks of consecutive elements, each in its column, in a vectorized loop."""
+    one, two = np.uint64(1), np.uint64(2)
+    for e in range(ELEMENTS_AT_ONCE):
+        counter = (start + np.uint64(ELEMENT_STRIDE) * np.uint64(e)) >> two
+        words[0, e], words[1, e], words[2, e], words[3, e] = block(key, stream, counter)
+        words[4, e], words[5, e], words[6, e], words[7, e] = block(key, stream, counter + one)
+        words[8, e], words[9, e], words[10, e], words[11, e] = block(key, stream, counter + two)
+
+
+@njit(nogil=True, inline="always")
+def draws_of(words: np.ndarray, element: int, key: Key, stream: np.uint64, n: np.uint64) -> Draws:
+    """Return the draws of an element, whose first one is ``n``, for :func:`next_canonical`."""
+    return key, stream, n >> np.uint64(2) << np.uint64(2), pointer_at(pointer(words), element % ELEMENTS_AT_ONCE)
+
+
+@inner
+def next_canonical(draws: Draws, n: np.uint64, real: float) -> tuple[float, np.uint64]:
+    """Return what :func:`canonical` does; words that are known are not computed again."""
+    key, stream, first, words = draws
+    place = np.int64(n - first)
+    if isinstance(real, np.float32):
+        bits = known_word(words, place) if place < WORDS_PER_ELEMENT else draw(key, stream, n)
+        return min(unit(bits), np.float32(1 - 2.0**-24)), n + np.uint64(1)
+    if place + 1 < WORDS_PER_ELEMENT:
+        return canonical_of(known_word(words, place), known_word(words, place + 1)), n + np.uint64(2)
+    return canonical(key, stream, n, real)
+
+
+@njit(nogil=True, inline="always")
+def known_word(words: Any, place: int) -> np.uint64:
+    """Return one of the ``WORDS_PER_ELEMENT`` known words of an element, from the pointer in its ``Draws``."""
+    return at(words, place * ELEMENTS_AT_ONCE)
 
 
 @njit(nogil=True)

@@ -8,18 +8,24 @@ import numpy as np
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.distributions import polar_normal
-from penstock.kernels.cpu.options import njit
-from penstock.kernels.cpu.philox import ELEMENT_STRIDE, block, canonical, canonical_of
+from penstock.kernels.cpu.options import inner, njit
+from penstock.kernels.cpu.philox import (
+    ELEMENT_STRIDE,
+    ELEMENTS_AT_ONCE,
+    Draws,
+    canonical,
+    canonical_of,
+    draws_of,
+    empty_words,
+    fill_first_words,
+    next_canonical,
+)
 from penstock.kernels.random_keys import Key
 
 _MIN_MEAN_FOR_REJECTION = 12.0
 
 
 _TERMS = 12
-
-
-# The number of elements whose first draws are computed together.
-_CHUNK = 64
 
 
 @njit(nogil=True)
@@ -55,17 +61,7 @@ def log_factorial_of(number: float, known: np.ndarray) -> float:
     return known[place]
 
 
-@njit(nogil=True)
-def _fill_first_words(words: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
-    """Compute the words of the first three blocks of each of several consecutive elements, one element per column, in a vectorized loop."""
-    for e in range(words.shape[1]):
-        counter = (start + np.uint64(ELEMENT_STRIDE) * np.uint64(e)) >> np.uint64(2)
-        words[0, e], words[1, e], words[2, e], words[3, e] = block(key, stream, counter)
-        words[4, e], words[5, e], words[6, e], words[7, e] = block(key, stream, counter + np.uint64(1))
-        words[8, e], words[9, e], words[10, e], words[11, e] = block(key, stream, counter + np.uint64(2))
-
-
-@njit(nogil=True)
+@inner
 def _poisson_of_few(key: Key, stream: np.uint64, n: np.uint64, limit: float, words: np.ndarray, e: int) -> float:
     """Draw numbers from [0, 1) until their product is ``limit`` or less; return how many were drawn before that.
 
@@ -88,11 +84,10 @@ def _poisson_of_few(key: Key, stream: np.uint64, n: np.uint64, limit: float, wor
         count += 1
 
 
-@njit(nogil=True)
-def poisson(
-    key: Key, stream: np.uint64, n: np.uint64, terms: np.ndarray, factorials: np.ndarray, spare: np.ndarray
-) -> float:
-    """Return a Poisson-distributed number with a mean of at least ``_MIN_MEAN_FOR_REJECTION``.
+@inner
+def poisson(draws: Draws, n: np.uint64, terms: np.ndarray, factorials: np.ndarray) -> float:
+    """Return a Poisson-distributed number with a mean of at least ``_MIN_MEAN_FOR_REJECTION``, from its
+    :func:`poisson_terms`.
 
     ``terms`` are the mean's :func:`poisson_terms`; ``factorials`` is the cache of :func:`log_factorial_of`.
 
@@ -101,20 +96,20 @@ def poisson(
     m, log_mean, log_factorial, root, d = terms[1], terms[2], terms[3], terms[4], terms[5]
     c1, c2, c3, c4, c5, total = terms[6], terms[7], terms[8], terms[9], terms[10], terms[11]
     cx = 2 * m + d
-    spare[0] = 0
+    spare = np.nan
     while True:
-        u, n = canonical(key, stream, n, 0.0)
-        exponential, n = canonical(key, stream, n, 0.0)
+        u, n = next_canonical(draws, n, 0.0)
+        exponential, n = next_canonical(draws, n, 0.0)
         u, exponential = total * u, -math.log(1 - exponential)
         weight = 0.0
         if u <= c1:
-            z, n = polar_normal(key, stream, n, spare)
+            z, n, spare = polar_normal(draws, n, spare)
             x = math.floor(-abs(z) * root - 1)
             weight = -z * z / 2
             if x < -m:
                 continue
         elif u <= c2:
-            z, n = polar_normal(key, stream, n, spare)
+            z, n, spare = polar_normal(draws, n, spare)
             y = 1 + abs(z) * math.sqrt(cx / 2)
             x = math.ceil(y)
             weight = y * (2 - y) / cx
@@ -127,7 +122,7 @@ def poisson(
         elif u <= c5:
             x, weight = 1.0, 1 / 78
         else:
-            v, n = canonical(key, stream, n, 0.0)
+            v, n = next_canonical(draws, n, 0.0)
             y = d - math.log(1 - v) * 2 * cx / d
             x = math.ceil(y)
             weight = -d / cx * (1 + y / 2)
@@ -147,9 +142,9 @@ def replace_by_shots(
     reciprocal = np.float32(1) / factor
     # The terms of previous means, indexed by the lowest byte of the source, so that each value of uint8 has an entry.
     known = np.full((256, _TERMS), np.nan)
-    factorials, spare = np.full(256, np.nan), np.zeros(2)
-    # `words` are the first draws of the elements of chunk `drawn`, the last chunk for which they were needed.
-    words, drawn = np.empty((12, _CHUNK), np.uint64), -1
+    factorials = np.full(256, np.nan)
+    # The first draws of the elements of chunk ``drawn``, the last one that needed them.
+    words, drawn = empty_words(), -1
     for e in range(out.size):
         mean = np.float32(source[e]) * reciprocal
         count = np.float32(0)
@@ -157,12 +152,13 @@ def replace_by_shots(
             terms = known[np.int64(source[e]) & 255]
             if terms[0] != mean:
                 poisson_terms(np.float64(mean), terms)
-            n, chunk = start + np.uint64(ELEMENT_STRIDE * e), e // _CHUNK
+            n, chunk = start + np.uint64(ELEMENT_STRIDE * e), e // ELEMENTS_AT_ONCE
+            if chunk != drawn:
+                drawn = chunk
+                fill_first_words(words, key, stream, start + np.uint64(ELEMENT_STRIDE * ELEMENTS_AT_ONCE * chunk))
             if terms[0] >= _MIN_MEAN_FOR_REJECTION:
-                count = np.float32(poisson(key, stream, n, terms, factorials, spare))
+                draws = draws_of(words, e, key, stream, n)
+                count = np.float32(poisson(draws, n, terms, factorials))
             else:
-                if chunk != drawn:
-                    drawn = chunk
-                    _fill_first_words(words, key, stream, start + np.uint64(ELEMENT_STRIDE * _CHUNK * chunk))
-                count = np.float32(_poisson_of_few(key, stream, n, terms[1], words, e % _CHUNK))
+                count = np.float32(_poisson_of_few(key, stream, n, terms[1], words, e % ELEMENTS_AT_ONCE))
         out[e] = converted(count * factor, out[e])
