@@ -2,7 +2,9 @@
 
 The vertical pass sums whole rows as vectors. The horizontal pass transposes blocks of rows, so that a vector holds one
 value from each of several rows; it sums these vectors, and transposes the results back. PyTorch's weights have 16 bits and are
-multiplied two at a time, or four if the machine has instructions for that; Pillow's weights have more than 16 bits.
+multiplied two at a time, or four if the machine has instructions for that. Pillow's weights have more than 16 bits. In the horizontal pass
+over three channels, they are split into an upper part, which counts ``1 << 15`` times, and a lower one, which are multiplied two at a time;
+in the vertical pass that took longer than 32-bit products.
 """
 
 from __future__ import annotations
@@ -39,6 +41,9 @@ BLOCK = 16
 """The number of rows and columns that are transposed at a time; smaller images are padded to this size."""
 # The number of adjacent bytes that are computed at a time when four rows are summed at once.
 _LINE = 64
+# The number of bits of the lower part of weights that do not fit in 16 bits.
+_LOWER_BITS = 15
+_LOWER = (1 << _LOWER_BITS) - 1
 
 
 @njit(inline="always", **OPTIONS)
@@ -115,22 +120,12 @@ def _sum_transposed(
     half, step = 1 << (bits - 1), channels * 16
     for x in range(starts.size):
         pixel, end = (starts[x] * channels - first) * 16, x * step
-        if channels == 3:
-            red, green, blue = zeros(16) + half, zeros(16) + half, zeros(16) + half
+        for c in range(channels):
+            one, source = zeros(16) + half, pixel + c * 16
             for k in range(x * taps, (x + 1) * taps):
-                weight = at(flat, k)
-                red = red + widened(load(columns, pixel, 16)) * weight
-                green = green + widened(load(columns, pixel + 16, 16)) * weight
-                blue = blue + widened(load(columns, pixel + 32, 16)) * weight
-                pixel += 48
-            store_rows(lines, end, 16, (red >> bits, green >> bits, blue >> bits))
-        else:
-            for c in range(channels):
-                one, source = zeros(16) + half, pixel + c * 16
-                for k in range(x * taps, (x + 1) * taps):
-                    one = one + widened(load(columns, source, 16)) * at(flat, k)
-                    source += step
-                store_rows(lines, end + c * 16, 0, (one >> bits,))
+                one = one + widened(load(columns, source, 16)) * at(flat, k)
+                source += step
+            store_rows(lines, end + c * 16, 0, (one >> bits,))
 
 
 @inner
@@ -153,6 +148,22 @@ def _sum_pixels(columns: np.ndarray, places: np.ndarray, pairs: np.ndarray, bits
             blue = blue + adjacent_products(columns, place + 64, weight, 16)
             place += 96
         store_rows(lines, x * 48, 16, (red >> bits, green >> bits, blue >> bits))
+
+
+@inner
+def _sum_pixels_by_parts(
+    columns: np.ndarray, places: np.ndarray, uppers: np.ndarray, lowers: np.ndarray, bits: int, lines: np.ndarray
+) -> None:
+    """Same as :func:`_sum_pixels`, for weights whose upper and lower parts are in two arrays."""
+    half, count, upper, lower = 1 << (bits - 1), uppers.shape[1], uppers.ravel(), lowers.ravel()
+    for x in range(places.size):
+        for c in range(0, 96, 32):
+            place, above, below = places[x] * 96 + c, zeros(16), zeros(16) + half
+            for k in range(x * count, (x + 1) * count):
+                above = above + adjacent_products(columns, place, at(upper, k), 16)
+                below = below + adjacent_products(columns, place, at(lower, k), 16)
+                place += 96
+            store_rows(lines, x * 48 + c // 2, 0, (((above << _LOWER_BITS) + below) >> bits,))
 
 
 @inner
@@ -224,7 +235,7 @@ def _sum_columns(
     flat, stride = rows.ravel(), rows.shape[1]
     ends, width = lines.ravel(), lines.shape[1]
     transposed = np.empty(width * 16, np.uint8)
-    if channels == 3 and _fits_16_bits(weights):
+    if channels == 3:
         _sum_columns_of_pixels(flat, stride, rows.shape[0], starts, weights, bits, transposed, ends, width)
         return
     count = max((starts.max() + weights.shape[1] - starts.min()) * channels, 16)
@@ -253,16 +264,24 @@ def _sum_columns_of_pixels(
 ) -> None:
     first, taps = starts.min(), weights.shape[1]
     count = starts.max() + taps - first
-    pairs = np.empty((starts.size, taps // 2 + 1), np.int32)
-    places = np.empty(starts.size, np.int64)
-    _pair_weights(starts, weights, places, pairs)
-    # The last pair of pixels may end beyond the row; the pixel there has the weight zero.
+    pairs, places = np.empty((starts.size, taps // 2 + 1), np.int32), np.empty(starts.size, np.int64)
+    short = _fits_16_bits(weights)
+    lowers = np.empty_like(pairs)
+    if short:
+        _pair_weights(starts, weights, places, pairs)
+    else:
+        _pair_weights(starts, weights >> _LOWER_BITS, places, pairs)
+        _pair_weights(starts, weights & _LOWER, places, lowers)
+    # The last pixel's pair may end beyond it, with a weight of zero.
     columns = np.zeros((count // 4 + 2) * 192, np.uint8)
     y = 0
     while y < height:
         y = min(y, height - 16)
         _transpose_pixels(flat, y * stride + 3 * first, stride, count, columns, False)
-        _sum_pixels(columns, places, pairs, bits, transposed)
+        if short:
+            _sum_pixels(columns, places, pairs, bits, transposed)
+        else:
+            _sum_pixels_by_parts(columns, places, pairs, lowers, bits, transposed)
         _transpose_back(transposed, ends, y * width, width, width)
         y += 16
 
