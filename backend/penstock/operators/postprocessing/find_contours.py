@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.data_types import BOOL, INT32, UINT8, dtype_name
-from penstock.operators.postprocessing._rows import Rows, RowsOperator, Tables
+from penstock.operators.postprocessing._rows import Rows, RowsOperator, Tables, firsts_of
 from penstock.schema import Argument, Equivalent, Input, OutputSpec, Samples, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, ExampleSamples
 from penstock.schema.libraries import OPENCV
@@ -106,11 +106,11 @@ class FindContours(RowsOperator):
             found[number] = self._outlines(images[number], layout)
 
         samples.workspace.parallel(find, len(images), [mask.size for mask in images])
-        plans = Rows.joined([_as_polygons(own) for own in found])
+        plans = _as_polygons(found)
         return plans.shapes(), plans
 
     def _outlines(self, mask: np.ndarray, layout: str) -> list[np.ndarray]:
-        """Return the outlines in a mask, each int32 of shape (vertices, 2)."""
+        """Return the outlines in a mask, int32 of shape (vertices, 1, 2)."""
         from penstock.kernels.cpu.opencv import opencv
 
         if "C" in layout:
@@ -125,13 +125,20 @@ class FindContours(RowsOperator):
             getattr(cv2, _MODES[self.args["mode"]]),
             getattr(cv2, _APPROXIMATIONS[self.args["approximation"]]),
         )
-        return [contour.reshape(-1, 2) for contour in contours[: self.args["max_contours"] or None]]
+        return list(contours[: self.args["max_contours"] or None])
 
 
-def _as_polygons(outlines: Sequence[np.ndarray]) -> Rows:
-    """Return the polygons and vertices for the outlines in one sample."""
-    ends = np.cumsum([len(outline) for outline in outlines], dtype=np.int64)
-    starts = np.concatenate([[0], ends[:-1]])[: len(ends)]
-    polygons = np.column_stack([np.arange(len(ends)), starts, ends]).astype(np.int32)
-    vertices = np.concatenate([np.empty((0, 2), np.int32), *outlines])
-    return Rows([polygons, vertices], np.array([[len(polygons), len(vertices)]], np.int64))
+def _as_polygons(found: Sequence[Sequence[np.ndarray]]) -> Rows:
+    """Return the polygons and vertices of all samples, from the outlines of each."""
+    outlines = [outline for own in found for outline in own]
+    polygon_counts = np.fromiter(map(len, found), np.int64, len(found))
+    sizes = np.fromiter(map(len, outlines), np.int64, len(outlines))
+    vertices = np.concatenate([np.empty((0, 1, 2), np.int32), *outlines]).reshape(-1, 2)
+    # Polygons and vertices are numbered from 0 in each sample.
+    firsts, ends = firsts_of(polygon_counts), firsts_of(sizes)
+    vertices_before = ends[firsts[:-1]].repeat(polygon_counts)
+    polygons = np.empty((len(outlines), 3), np.int32)
+    polygons[:, 0] = np.arange(len(outlines)) - firsts[:-1].repeat(polygon_counts)
+    polygons[:, 1] = ends[:-1] - vertices_before
+    polygons[:, 2] = ends[1:] - vertices_before
+    return Rows([polygons, vertices], np.column_stack([polygon_counts, np.diff(ends[firsts])]))

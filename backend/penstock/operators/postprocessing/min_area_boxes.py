@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
 from penstock.data_types import FLOAT, INT32
-from penstock.operators.postprocessing._rows import Rows, RowsOperator, Tables, check_real, check_type
+from penstock.operators.postprocessing._rows import Rows, RowsOperator, Tables, check_real, check_type, firsts_of
 from penstock.schema import Argument, Equivalent, Input, OutputSpec, Samples, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, fixed_arrays, random_arrays
 from penstock.schema.libraries import OPENCV
@@ -91,16 +92,35 @@ class MinAreaBoxes(RowsOperator):
     def infer_batch(self, samples: Samples[None, Tables, Rows]) -> tuple[Sequence[np.ndarray], Rows]:
         inputs = [samples.of(batch.samples) for batch in samples.workspace.inputs]
         maps = inputs[2] if len(inputs) > 2 else [None] * len(samples)
-        found: list[Rows] = [_no_boxes()] * len(samples)
+        found = [_Boxes([], [], [])] * len(samples)
 
         def find(number: int) -> None:
             found[number] = self._boxes(inputs[0][number], inputs[1][number], maps[number])
 
         samples.workspace.parallel(find, len(samples), [vertices.size for vertices in inputs[1]])
-        plans = Rows.joined(found)
+        plans = self._joined(found)
         return plans.shapes(), plans
 
-    def _boxes(self, polygons: np.ndarray, vertices: np.ndarray, scores: np.ndarray | None) -> Rows:
+    def _joined(self, found: Sequence[_Boxes]) -> Rows:
+        """Return the rectangles of all samples, in the order that `order` asks for."""
+        counts = np.fromiter((len(boxes.indices) for boxes in found), np.int64, len(found))
+        corners = np.concatenate([np.empty((0, 2), np.float32), *(four for boxes in found for four in boxes.corners)])
+        tables = [
+            _in_order(corners.reshape(-1, 4, 2)),
+            np.array([mean for boxes in found for mean in boxes.means], np.float32),
+            np.array([index for boxes in found for index in boxes.indices], np.int32),
+        ]
+        if self.args["order"] == "reading":
+            firsts = firsts_of(counts)
+            order = [
+                first + index
+                for first, end in zip(firsts[:-1].tolist(), firsts[1:].tolist())
+                for index in _reading_order(tables[0][first:end])
+            ]
+            tables = [table[order] for table in tables]
+        return Rows(tables, counts[:, None].repeat(3, axis=1))
+
+    def _boxes(self, polygons: np.ndarray, vertices: np.ndarray, scores: np.ndarray | None) -> _Boxes:
         """Return the rectangles of one sample.
 
         Raises:
@@ -114,36 +134,38 @@ class MinAreaBoxes(RowsOperator):
                 f"{list(polygons.shape)} and {list(vertices.shape)}"
             )
         if scores is not None and scores.ndim != 2:
-            raise ValueError(f"A map of scores must have the shape (height, width). Got: {list(scores.shape)}")
-        cv2 = opencv()
+            raise ValueError(f"A map of scores has the shape (height, width). Got: {list(scores.shape)}")
+        cv2, count, points = opencv(), len(vertices), np.ascontiguousarray(vertices)
+        min_side, min_score, grow = (self.args[name] for name in ("min_side", "min_score", "grow"))
         likely = None if scores is None else np.ascontiguousarray(scores, np.float32)
-        corners, means, indices = [], [], []
+        found = _Boxes([], [], [])
         for number, (_, start, end) in enumerate(polygons.tolist()):
-            if not 0 <= start < end <= len(vertices):
-                raise ValueError(
-                    f"Polygon {number} has the vertices {start} to {end}, but there are {len(vertices)} vertices"
-                )
-            box = cv2.minAreaRect(np.ascontiguousarray(vertices[start:end]))
-            if min(box[1]) < self.args["min_side"]:
+            if not 0 <= start < end <= count:
+                raise ValueError(f"Polygon {number} has the vertices {start} to {end}, and there are {count}")
+            box = cv2.minAreaRect(points[start:end])
+            if min(box[1]) < min_side:
                 continue
             mean = 1.0 if likely is None else _mean_inside(cv2, likely, cv2.boxPoints(box))
-            if not mean >= self.args["min_score"]:
+            if not mean >= min_score:
                 continue
-            corners.append(cv2.boxPoints(_grown(box, self.args["grow"])))
-            means.append(mean)
-            indices.append(number)
-        if not corners:
-            return _no_boxes()
-        tables = [_in_order(np.stack(corners)), np.array(means, np.float32), np.array(indices, np.int32)]
-        if self.args["order"] == "reading":
-            order = _reading_order(tables[0])
-            tables = [table[order] for table in tables]
-        return Rows(tables, np.full((1, 3), len(indices), np.int64))
+            found.corners.append(cv2.boxPoints(_grown(box, grow)))
+            found.means.append(mean)
+            found.indices.append(number)
+        return found
 
 
-def _no_boxes() -> Rows:
-    tables = [np.empty((0, 4, 2), np.float32), np.empty(0, np.float32), np.empty(0, np.int32)]
-    return Rows(tables, np.zeros((1, 3), np.int64))
+class _Boxes(NamedTuple):
+    """The rectangles of a sample.
+
+    Attributes:
+        corners: the corners of each, float32 of shape (4, 2), in OpenCV's order.
+        means: the mean score in each.
+        indices: the polygon of each.
+    """
+
+    corners: list[np.ndarray]
+    means: list[float]
+    indices: list[int]
 
 
 def _reading_order(corners: np.ndarray) -> list[int]:
