@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.kernels.cpu.memory import copy_bytes
 from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.parts import bytes_at
 from penstock.operators.postprocessing._drawing import GLYPH_WIDTH
 
 
@@ -67,3 +69,35 @@ def draw_texts(
                         _fill_pixels(line, end - scale, end, colour)
                     bits >>= 1
                     end -= scale
+
+
+@kernel
+def draw_texts_of_batch(
+    images: np.ndarray,
+    font: np.ndarray,
+    glyphs: np.ndarray,
+    firsts: np.ndarray,
+    corners: np.ndarray,
+    colours: np.ndarray,
+    backgrounds: np.ndarray,
+    scale: int,
+    begin: int,
+    end: int,
+) -> None:
+    """Copy images and draw the texts of each.
+
+    Args:
+        images: int64 of shape (images, 7): addresses to copy from and to, height, width, channels, and the image's first text and
+            the one after its last.
+        font, scale: see :func:`draw_texts`.
+        glyphs, firsts, corners, colours, backgrounds: of all texts.
+        begin, end: the images to draw on.
+    """
+    for number in range(begin, end):
+        source, target, height, width, channels, first, last = images[number]
+        copy_bytes(target, source, height * width * channels)
+        image = bytes_at(target, height * width * channels).reshape((height, width, channels))
+        behind = backgrounds[first:last] if len(backgrounds) else backgrounds
+        draw_texts(
+            font, glyphs, firsts[first : last + 1], corners[first:last], colours[first:last], behind, scale, image
+        )

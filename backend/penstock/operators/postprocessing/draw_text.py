@@ -6,13 +6,14 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from penstock.data_types import FLOAT, INT32, UINT8, dtype_name
 from penstock.operators.postprocessing._axis import names_of
 from penstock.operators.postprocessing._drawing import GLYPH_HEIGHT, check_channels, check_colours, colours_of, edges_of
-from penstock.operators.postprocessing._rows import check_type, firsts_of
+from penstock.operators.postprocessing._rows import check_type, firsts_of, share
 from penstock.schema import (
     Argument,
     Equivalent,
@@ -25,6 +26,8 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.example_data import Example, ExampleSamples, fixed_arrays, photos
+from penstock.schema.operator import Shape
+from penstock.tensors.places import places_of_samples
 
 # The font 9x18 of X11, which is in the public domain; tests/operators/postprocessing/record_font.py wrote the file.
 _FONT = Path(__file__).with_name("font_9x18.npz")
@@ -172,23 +175,65 @@ class DrawText(Operator):
                 check_channels(name, self.args[name], image[2])
         return image
 
+    def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
+        if not self._draw_together(workspace):
+            super().compute_samples(workspace, shapes)
+
+    def _draw_together(self, workspace: Workspace) -> bool:
+        """Draw the texts of all samples in one call; return whether they suit it."""
+        from penstock.operators.postprocessing._draw_text_cpu import draw_texts_of_batch
+
+        pictures, positions, texts, *scores = workspace.inputs
+        if workspace.failures or not workspace.batch_size:
+            return False
+        channels = {shape[2] for shape in pictures.shapes}
+        sources, targets = places_of_samples(pictures), places_of_samples(workspace.outputs[0])
+        if len(channels) > 1 or sources is None or targets is None:
+            return False
+        if any(len(set(widths)) > 1 for widths in zip(*(shape[1:] for shape in positions.shapes))):
+            return False
+        rows = texts.samples if self._names is not None else _of_equal_length(texts.samples)
+        joined = (
+            np.concatenate(positions.samples),
+            np.concatenate(rows),
+            *(np.concatenate(own.samples) for own in scores),
+        )
+        try:
+            drawn = self._texts(*joined)
+        except ValueError:
+            # Drawn one by one, the sample at fault fails.
+            return False
+        ends = np.fromiter((shape[0] for shape in positions.shapes), np.int64, len(positions)).cumsum()
+        table = np.empty((len(targets), 7), np.int64)
+        table[:, 0], table[:, 1], table[:, 2:5] = sources, targets, pictures.shapes
+        table[0, 5], table[1:, 5], table[:, 6] = 0, ends[:-1], ends
+        colours, backgrounds = self._colours(channels.pop(), drawn.labels)
+        scale = self.args["scale"]
+        share(
+            workspace,
+            lambda begin, end: draw_texts_of_batch(
+                table, _font()[1], drawn.glyphs, drawn.firsts, drawn.corners, colours, backgrounds, scale, begin, end
+            ),
+            pictures.sample_volumes(),
+        )
+        return True
+
     def compute(self, sample: Sample) -> None:
         from penstock.operators.postprocessing._draw_text_cpu import draw_texts
 
         image, *texts = sample.inputs
-        lines, corners, labels = self._texts(*texts)
-        background = self.args["background"]
-        target, channels = sample.outputs[0], image.shape[2]
+        drawn, target = self._texts(*texts), sample.outputs[0]
         np.copyto(target, image)
-        draw_texts(
-            _font()[1],
-            np.concatenate([np.empty(0, np.int64), *lines]),
-            firsts_of(np.array(list(map(len, lines)), np.int64)),
-            corners,
+        colours = self._colours(image.shape[2], drawn.labels)
+        draw_texts(_font()[1], drawn.glyphs, drawn.firsts, drawn.corners, *colours, self.args["scale"], target)
+
+    def _colours(self, channels: int, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the colours of texts and of their backgrounds, of which there may be none."""
+        background = self.args["background"]
+        none = np.empty((0, channels), np.uint8)
+        return (
             colours_of(self.args["colors"], channels, labels),
-            np.empty((0, channels), np.uint8) if background is None else colours_of(background, channels, labels),
-            self.args["scale"],
-            target,
+            none if background is None else colours_of(background, channels, labels),
         )
 
     def compute_batch(self, workspace: Workspace) -> None:
@@ -202,20 +247,19 @@ class DrawText(Operator):
                 made[index] = self._texts(*(batch[index] for batch in on_host))
             except ValueError as error:
                 workspace.fail(index, error)
-        counts = np.array([len(lines) for lines, _, _ in made.values()], np.int64)
+        counts = np.array([len(texts.labels) for texts in made.values()], np.int64)
         for channels, group in pictures_of(images, workspace.outputs[0], list(made), counts):
             own = [made[index] for index in group.indices.tolist()]
-            lines = [line for lines, _, _ in own for line in lines]
-            labels = np.concatenate([labels for _, _, labels in own])
+            labels = np.concatenate([texts.labels for texts in own])
             colours, inks = _indexed(self.args["colors"], channels, labels)
             papers = np.full(len(labels), -1)
             if self.args["background"] is not None:
                 backgrounds, papers = _indexed(self.args["background"], channels, labels)
                 colours, papers = np.concatenate([colours, backgrounds]), papers + len(colours)
             drawn = Texts(
-                _font()[1][np.concatenate([np.empty(0, np.int64), *lines])],
-                firsts_of(np.array(list(map(len, lines)), np.int64)),
-                np.concatenate([corners for _, corners, _ in own]),
+                _font()[1][np.concatenate([texts.glyphs for texts in own])],
+                firsts_of(np.concatenate([np.diff(texts.firsts) for texts in own])),
+                np.concatenate([texts.corners for texts in own]),
                 inks,
                 papers,
                 colours,
@@ -223,36 +267,69 @@ class DrawText(Operator):
             )
             draw_texts(group, drawn)
 
-    def _texts(
-        self, positions: np.ndarray, texts: np.ndarray, *scores: np.ndarray
-    ) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-        """Return, for each text of a sample, its glyphs, x and y of its upper left corner, and its label (0 without `names`).
+    def _texts(self, positions: np.ndarray, texts: np.ndarray, *scores: np.ndarray) -> _Texts:
+        """Return texts in the form that kernels take.
 
         Raises:
             ValueError: a text is not UTF-8, a label has no name, a score is not finite, or a coordinate is NaN.
         """
-        lines = self._lines(texts)
-        if scores:
-            lines = [np.concatenate([line, end]) for line, end in zip(lines, map(_percentage, scores[0].tolist()))]
+        glyphs, lengths = self._glyphs(texts, *scores)
         edges, tall = edges_of(positions, "Position"), GLYPH_HEIGHT * self.args["scale"]
         corners = edges[:, :2].copy()
         if edges.shape[1] == 4:
             # Draw the text above the box, if there is room.
             corners[:, 1] -= np.where(corners[:, 1] >= tall, tall, 0)
-        return lines, corners, np.zeros(len(lines), np.int64) if self._names is None else texts
+        labels = np.zeros(len(lengths), np.int64) if self._names is None else texts
+        return _Texts(glyphs, firsts_of(lengths), corners, labels)
 
-    def _lines(self, texts: np.ndarray) -> list[np.ndarray]:
-        """Return the glyphs of each text of a sample."""
-        if self._names is None:
+    def _glyphs(self, texts: np.ndarray, *scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the glyphs of all texts, one after the other, and the number of each text's glyphs."""
+        if self._names is None and not scores:
             rows = np.atleast_2d(texts)
             if rows.size and rows.max() < _FIRST_BEYOND_ASCII:
-                lengths = np.where(rows, np.arange(1, rows.shape[1] + 1), 0).max(axis=1)
-                return [glyphs[:length] for glyphs, length in zip(_font()[0][rows], lengths.tolist())]
-            return [glyphs_of(_decoded(row, number)) for number, row in enumerate(rows)]
+                places = np.arange(rows.shape[1])
+                lengths = np.where(rows, places + 1, 0).max(axis=1)
+                return _font()[0][rows[places < lengths[:, None]]], lengths
+        lines = self._lines(texts)
+        if scores:
+            lines = [np.concatenate([line, end]) for line, end in zip(lines, map(_percentage, scores[0].tolist()))]
+        lengths = np.fromiter(map(len, lines), np.int64, len(lines))
+        return np.concatenate([np.empty(0, np.int64), *lines]), lengths
+
+    def _lines(self, texts: np.ndarray) -> list[np.ndarray]:
+        """Return the glyphs of each text."""
+        if self._names is None:
+            return [glyphs_of(_decoded(row, number)) for number, row in enumerate(np.atleast_2d(texts))]
         for number, label in enumerate(texts.tolist()):
             if not 0 <= label < len(self._names):
                 raise ValueError(f"Label {number} is {label}, but `names` has only {len(self._names)} names")
         return [self._names[label] for label in texts.tolist()]
+
+
+class _Texts(NamedTuple):
+    """Texts to draw.
+
+    Attributes:
+        glyphs: the glyphs of all texts, one after the other, int64.
+        firsts: start of each text in them, followed by the end of the last, int64.
+        corners: x and y of the upper left corner of each, int64 of shape (texts, 2).
+        labels: the label of each, which selects its colours.
+    """
+
+    glyphs: np.ndarray
+    firsts: np.ndarray
+    corners: np.ndarray
+    labels: np.ndarray
+
+
+def _of_equal_length(texts: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return strings as rows of equal length, padded with zeros."""
+    tables = [np.atleast_2d(own) for own in texts]
+    lengths = [table.shape[1] for table in tables]
+    longest = max(lengths)
+    if min(lengths) == longest:
+        return tables
+    return [np.pad(table, ((0, 0), (0, longest - length))) for table, length in zip(tables, lengths)]
 
 
 @cache
