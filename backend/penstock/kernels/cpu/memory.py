@@ -1,5 +1,5 @@
-"""Copies of memory, counters that threads share, and calls of C functions, for kernels. Addresses are not checked: the kernels
-that pass them are responsible.
+"""Copies and prefetches of memory, counters that threads share, and calls of C functions, for kernels. Nothing is checked: kernels are
+responsible for the addresses that they use.
 """
 
 from __future__ import annotations
@@ -33,6 +33,22 @@ def copy_bytes(
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def prefetch(_context: TypingContext, _address: types.Integer) -> Intrinsic:
+    """Ask for the cache line at an address, which may be invalid, to be read into the caches."""
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        pointer = llvm.BYTE.as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [pointer, llvm.INT32, llvm.INT32, llvm.INT32])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        # For reading, into all caches, data.
+        options = [ir.Constant(llvm.INT32, option) for option in (0, 3, 1)]
+        builder.call(function, [builder.inttoptr(args[0], pointer), *options])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
 
 
 @intrinsic

@@ -33,6 +33,7 @@ from penstock.kernels.cpu.axis_passes import (
 from penstock.kernels.cpu.code_generation import types
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.deferred import overload
+from penstock.kernels.cpu.memory import copy_bytes, prefetch
 from penstock.kernels.cpu.options import brief, inner, kernel
 from penstock.kernels.cpu.parts import MAPPED_REGION, PARTS, address_of, elements_at, record_at
 from penstock.kernels.cpu.simd import at, joined, load, repeated, store, zeros
@@ -502,6 +503,68 @@ def _resample_columns_first(
         _round(line, rests, skipped, out, like)
 
 
+# The number of rows ahead of which pixels are prefetched: the processor does not foresee which rows are read.
+_ROWS_AHEAD = 2
+_CACHE_LINE = 64
+
+
+@inner
+def _gather_pixels(
+    source: int,
+    step: int,
+    end: int,
+    channels: int,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    target: int,
+    target_step: int,
+    like: np.generic,
+    like_out: np.generic,
+) -> None:
+    """Copy the pixels at (rows[y], columns[x]).
+
+    Args:
+        source: the address of the pixel (0, 0).
+        step: bytes from a row to the next one.
+        end: the number of values of a row up to the last one that may be read.
+        channels: values of a pixel.
+        rows, columns: the positions to copy.
+        target: the address of the first pixel to write.
+        target_step: bytes from a line of the output to the next one.
+        like, like_out: values of the types of the elements.
+    """
+    if columns.size == 0:
+        return
+    size = np.int64(elements_at(source, 0, like).itemsize)
+    first, last = min(columns[0], columns[-1]) * channels, (max(columns[0], columns[-1]) + 1) * channels
+    for y in range(rows.size):
+        line, out = source + rows[y] * step, target + y * target_step
+        if y + _ROWS_AHEAD < rows.size:
+            ahead = source + rows[y + _ROWS_AHEAD] * step
+            for place in range(ahead + first * size, ahead + last * size, _CACHE_LINE):
+                prefetch(place)
+        if channels == 3 and isinstance(like, np.uint8) and isinstance(like_out, np.uint8):
+            _gather_bytes(line, end, columns, out)
+        else:
+            values = elements_at(line, end, like)
+            _gather_line(values, channels, columns, elements_at(out, columns.size * channels, like_out), like_out)
+
+
+@inner
+def _gather_bytes(line: int, end: int, columns: np.ndarray, out: int) -> None:
+    """Copy pixels of three bytes from the given columns of a row: four bytes at a time, if they exist, as the next pixel overwrites the
+    last one.
+    """
+    last = columns.size - 1
+    for x in range(last):
+        base = 3 * np.int64(columns[x])
+        if base + 4 <= end:
+            copy_bytes(out + 3 * x, line + base, 4)
+        else:
+            copy_bytes(out + 3 * x, line + base, 3)
+    copy_bytes(out + 3 * last, line + 3 * np.int64(columns[last]), 3)
+
+
 @inner
 def _gather_line(line: np.ndarray, channels: int, columns: np.ndarray, out: np.ndarray, like: np.generic) -> None:
     """Copy the pixels of a row at the positions in ``columns``, converted to the type of ``like``."""
@@ -743,13 +806,12 @@ def _resample_part(
     # The distance from row 0, column 0 to the part's first pixel, in bytes.
     origin = source.anchor[first] * source.strides[first] + source.anchor[first + 1] * channels * size
     if work.kinds[0] == NEAREST and work.kinds[1] == NEAREST:
+        end = (source.anchor[first + 1] + source.extents[first + 1]) * channels
         for plane in range(planes):
             begin = source.data + _plane_offset(plane, first, source) - origin
-            out_begin = target.data + _plane_offset(plane, first, target)
-            for y in range(height):
-                pixels = elements_at(begin + rows.starts[y] * source.strides[first], 0, like)
-                out = elements_at(out_begin + y * target_stride, width * channels, like_out)
-                _gather_line(pixels, channels, columns.starts, out, like_out)
+            out = target.data + _plane_offset(plane, first, target)
+            step = source.strides[first]
+            _gather_pixels(begin, step, end, channels, rows.starts, columns.starts, out, target_stride, like, like_out)
         return
     _, count = _span(columns.starts, h_taps)
     blocks = -(-width // _BLOCK) * _BLOCK * h_taps
@@ -845,8 +907,8 @@ def _gather_plane(
     source: np.ndarray, channels: int, rows: np.ndarray, columns: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
     """Copy nearest neighbours of source (H, W * C) to target (h, w * C)."""
-    for y in range(rows.size):
-        _gather_line(source[rows[y]], channels, columns, target[y], like)
+    step, target_step, end = source.strides[0], target.strides[0], source.shape[1]
+    _gather_pixels(source.ctypes.data, step, end, channels, rows, columns, target.ctypes.data, target_step, like, like)
 
 
 def _axis(taps: EdgeTaps) -> _Axis:
