@@ -80,10 +80,19 @@ def copy_blocks(threads: Threads, blocks: Blocks, together: int = 1, read_next: 
         together: how many successive blocks the same thread copies, in order; the targets of these may overlap.
         read_next: whether the targets will be read soon, so that they should stay in the caches.
     """
-    count = len(blocks.sources)
-    table = np.empty((count, len(blocks)), np.int64)
+    table = np.empty((len(blocks.sources), len(blocks)), np.int64)
     for column, values in enumerate(blocks):
         table[:, column] = values
+    copy_table(threads, table, together, read_next)
+
+
+def copy_table(threads: Threads, table: np.ndarray, together: int = 1, read_next: bool = False) -> None:
+    """Copy the blocks in the rows of a table, whose columns are the fields of :class:`Blocks`, int64.
+
+    Args:
+        threads, together, read_next: as for :func:`copy_blocks`.
+    """
+    count = len(table)
     groups = count // max(together, 1)
     shares = min(threads.num_threads, groups)
     total_bytes = int(table[:, 4] @ table[:, 5])

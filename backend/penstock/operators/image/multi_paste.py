@@ -58,10 +58,6 @@ class PastedRegion:
         )
 
 
-# Samples with more regions are not searched for overlaps, because all pairs of regions would have to be compared.
-_MAX_REGIONS_WITHOUT_SEARCH = 16
-
-
 @dataclass(eq=False)
 class PastedRegions(PlanColumns[list[PastedRegion]]):
     """The regions of many samples.
@@ -88,18 +84,6 @@ class PastedRegions(PlanColumns[list[PastedRegion]]):
         own = slice(first, first + int(self.counts[number]))
         pairs = ([(y, x) for y, x in column[own].tolist()] for column in (self.anchors, self.extents, self.places))
         return list(map(PastedRegion, self.inputs[own].tolist(), self.indices[own].tolist(), *pairs))
-
-    def cover(self, shapes: np.ndarray) -> bool:
-        """Return whether regions certainly cover all pixels of all outputs, whose shapes are ``shapes``."""
-        regions, count = int(self.counts[0]), len(self)
-        if regions > _MAX_REGIONS_WITHOUT_SEARCH or (self.counts != regions).any() or not (self.extents > 0).all():
-            return False
-        if (self.extents.prod(axis=1).reshape(count, regions).sum(axis=1) != shapes[:, :2].prod(axis=1)).any():
-            return False
-        begins, ends = (edges.reshape(count, regions, 2) for edges in (self.places, self.places + self.extents))
-        shared = np.all(begins[:, :, None] < ends[:, None], axis=3)
-        # No two regions overlap if the only overlaps are those of each region with itself.
-        return int((shared & shared.swapaxes(1, 2)).sum()) == count * regions
 
 
 @register_operator
@@ -266,7 +250,7 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
         anchors = _pairs(samples, "in_anchors", counts, shapes[:, :2])
         places = _pairs(samples, "out_anchors", counts, bounds)
         extents = _extents(samples, counts, shapes[:, :2], anchors)
-        plans = PastedRegions(counts, inputs, indices, shapes[:, 1], anchors, extents, places)
+        plans = PastedRegions(counts, inputs, indices, shapes[:, 1].copy(), anchors, extents, places)
         _check_inside("input", anchors, extents, shapes)
         _check_inside("output", places, extents, bounds)
         return np.column_stack([sizes, firsts[:, 2]]), plans
@@ -323,8 +307,9 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
 
     @staticmethod
     def _copy_regions(workspace: Workspace[None, list[PastedRegion], PastedRegions]) -> bool:
-        """Copy the regions of all samples in one call; return False, copying nothing, if this is not supported."""
-        from penstock.kernels.cpu.blocks import Blocks, copy_blocks
+        """Copy the regions of all samples in one call, if none has to be converted."""
+        from penstock.kernels.cpu.blocks import Blocks, copy_table
+        from penstock.operators.image._multi_paste_cpu import fill_blocks
 
         output = workspace.outputs[0]
         if workspace.failures or not workspace.batch_size or output.dtype != workspace.inputs[0].dtype:
@@ -333,22 +318,25 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
         sources = [places for places in found if places is not None]
         if len(sources) < len(found) or targets is None:
             return False
-        plans, elements, extents = workspace.plans, output.contiguous_elements(), output.shape_array()
-        if not plans.cover(extents):
-            elements.fill(0)
-        owners, chosen = np.repeat(np.arange(len(extents)), plans.counts), (plans.inputs, plans.indices)
-        pixel = extents[owners, 2] * elements.itemsize
-        steps = plans.widths * pixel, extents[owners, 1] * pixel
-        blocks = Blocks(
-            np.stack(sources)[chosen] + plans.anchors[:, 0] * steps[0] + plans.anchors[:, 1] * pixel,
-            targets[owners] + plans.places[:, 0] * steps[1] + plans.places[:, 1] * pixel,
-            *steps,
-            plans.extents[:, 0],
-            plans.extents[:, 1] * pixel,
+        plans, elements = workspace.plans, output.contiguous_elements()
+        table = np.empty((len(plans.inputs), len(Blocks._fields)), np.int64)
+        covered = fill_blocks(
+            plans.counts,
+            np.stack(sources)[plans.inputs, plans.indices],
+            plans.widths,
+            plans.anchors,
+            plans.extents,
+            plans.places,
+            targets,
+            output.shape_array(),
+            elements.itemsize,
+            table,
         )
-        # A sample's regions may overlap, so one thread copies them in order.
+        if not covered:
+            elements.fill(0)
+        # A sample's regions may overlap: they are copied in order.
         regions = int(plans.counts[0])
-        copy_blocks(workspace, blocks, regions if (plans.counts == regions).all() else len(owners))
+        copy_table(workspace, table, regions if plans.counts.min() == plans.counts.max() else len(table))
         return True
 
     def compute(self, sample: Sample[None, list[PastedRegion], PastedRegions]) -> None:
@@ -458,8 +446,10 @@ def _extents(samples: Samples, counts: np.ndarray, shapes: np.ndarray, anchors: 
 
 def _check_inside(where: str, anchors: np.ndarray, extents: np.ndarray, bounds: np.ndarray) -> None:
     """Raise RuntimeError unless all regions are within their bounds."""
-    outside = (anchors < 0) | (extents < 0) | (anchors + extents > bounds[:, :2])
-    for region in np.flatnonzero(outside.any(axis=1)).tolist():
+    from penstock.operators.image._multi_paste_cpu import first_outside
+
+    region = first_outside(anchors, extents, bounds)
+    if region >= 0:
         anchor, shape = (tuple(numbers[region].tolist()) for numbers in (anchors, extents))
         height, width = bounds[region, :2].tolist()
         raise RuntimeError(
