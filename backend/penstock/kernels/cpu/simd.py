@@ -503,6 +503,17 @@ def transposed_vectors(builder: IRBuilder, vectors: list[Value]) -> list[Value]:
     return vectors
 
 
+def _woven_columns(builder: IRBuilder, rows: list[Value]) -> list[Value]:
+    """Do what :func:`transposed_vectors` does by steps that interleave the lanes of two vectors."""
+    count = len(rows)
+    low = [lane + k for lane in range(count // 2) for k in (0, count)]
+    high = [lane + count // 2 for lane in low]
+    for _ in range(count.bit_length() - 1):
+        pairs = list(zip(rows[: count // 2], rows[count // 2 :]))
+        rows = [_picked_of_two(builder, *pair, lanes) for pair in pairs for lanes in (low, high)]
+    return rows
+
+
 @intrinsic
 def transposed(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
     """Return :func:`transposed_vectors` of a tuple of vectors, of floats or of integers."""
@@ -526,8 +537,8 @@ def store_transposed(
     """Assign ``target[i * lanes + k] = source[firsts[k] + index + i]`` for all ``i`` and ``k`` below ``lanes``, a power of two.
 
     Args:
-        target: contiguous, float32.
-        source: contiguous, of float32, or of integers of at most 16 bits.
+        target: contiguous, of the source's type.
+        source: contiguous, of float32 or integers up to 16 bits.
         firsts: contiguous, int64.
     """
     count, element = lanes.literal_value, element_of(source)
@@ -537,11 +548,12 @@ def store_transposed(
         for k in range(count):
             first = builder.load(element_pointer(context, builder, firsts, args[2], ir.Constant(llvm.INT64, k)))
             pointer = element_pointer(context, builder, source, args[1], builder.add(first, args[3]))
-            values = builder.load(builder.bitcast(pointer, stored.as_pointer()), align=element.bitwidth // 8)
-            rows.append(_as_floats(builder, values, element))
-        for i, column in enumerate(transposed_vectors(builder, rows)):
+            rows.append(builder.load(builder.bitcast(pointer, stored.as_pointer()), align=element.bitwidth // 8))
+        # Bytes fit one register for each row, and are woven by one instruction for each half of a pair.
+        columns = _woven_columns(builder, rows) if element.bitwidth == 8 else transposed_vectors(builder, rows)
+        for i, column in enumerate(columns):
             pointer = element_pointer(context, builder, target, args[0], ir.Constant(llvm.INT64, i * count))
-            builder.store(column, builder.bitcast(pointer, column.type.as_pointer()), align=4)
+            builder.store(column, builder.bitcast(pointer, column.type.as_pointer()), align=element.bitwidth // 8)
         return context.get_dummy_value()
 
     return types.void(target, source, firsts, types.int64, lanes), generate

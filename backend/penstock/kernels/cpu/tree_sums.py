@@ -146,7 +146,7 @@ def _sum_groups_in_lanes(
 
     The last groups are not summed, because vectors would extend beyond the end of the elements.
     """
-    firsts, block = np.empty(_GROUPS_ABREAST, np.int64), np.empty(_GROUPS_ABREAST * _GROUPS_ABREAST, np.float32)
+    firsts, block = np.empty(_GROUPS_ABREAST, np.int64), np.empty(_GROUPS_ABREAST * _GROUPS_ABREAST, source.dtype)
     first, g, abreast = 0, 0, np.empty(_GROUPS_ABREAST, np.float32)
     while g + _GROUPS_ABREAST <= sizes.size:
         count, place = sizes[g], first
