@@ -125,17 +125,36 @@ def smooth(image: np.ndarray, result: np.ndarray) -> None:
     """Apply `ImageFilter.SMOOTH` to an image (H, W, C) with at least three rows and columns; the border is unchanged."""
     height, width, channels = image.shape
     side, centre = np.float32(1.0) / np.float32(13.0), np.float32(5.0) / np.float32(13.0)
-    result[0], result[height - 1] = image[0], image[height - 1]
+    lines, smoothed = image.reshape((height, width * channels)), result.reshape((height, width * channels))
+    smoothed[0], smoothed[height - 1] = lines[0], lines[height - 1]
+    inside = (width - 2) * channels
     for y in range(1, height - 1):
         result[y, 0], result[y, width - 1] = image[y, 0], image[y, width - 1]
-        for x in range(1, width - 1):
-            for c in range(channels):
-                total = np.float32(0.5)
-                for row in range(y + 1, y - 2, -1):
-                    middle = centre if row == y else side
-                    line = np.float32(image[row, x - 1, c]) * side + np.float32(image[row, x, c]) * middle
-                    total += line + np.float32(image[row, x + 1, c]) * side
-                result[y, x, c] = _clipped(total)
+        _smooth_line(lines[y - 1], lines[y], lines[y + 1], channels, side, centre, smoothed[y, channels:][:inside])
+
+
+@inner
+def _smooth_line(
+    above: np.ndarray,
+    line: np.ndarray,
+    below: np.ndarray,
+    channels: int,
+    side: np.float32,
+    centre: np.float32,
+    out: np.ndarray,
+) -> None:
+    """Compute the pixels between the first and the last one of a line, in a vectorized loop; sums are in Pillow's order."""
+    above_middle, middle, below_middle = above[channels:], line[channels:], below[channels:]
+    above_right, right, below_right = above[2 * channels :], line[2 * channels :], below[2 * channels :]
+    for i in range(out.size):
+        total = np.float32(0.5)
+        lower = np.float32(below[i]) * side + np.float32(below_middle[i]) * side
+        total += lower + np.float32(below_right[i]) * side
+        same = np.float32(line[i]) * side + np.float32(middle[i]) * centre
+        total += same + np.float32(right[i]) * side
+        upper = np.float32(above[i]) * side + np.float32(above_middle[i]) * side
+        total += upper + np.float32(above_right[i]) * side
+        out[i] = _clipped(total)
 
 
 @inner
