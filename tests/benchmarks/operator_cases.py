@@ -146,7 +146,7 @@ _REASONS = {
     "cat": "copies, past the caches; a batch's Python takes 0.2 ms, 0.8 from cold caches (load 11)",
     "ctc_decode": "its kernel takes 16 us for a sample; the rest is Python's, for the batch. The peer checks nothing",
     "draw_boxes": "the image is copied on both sides, which takes half of the time",
-    "draw_text": "at a load of 12, the kernel takes 93 us, and a copy of the image 182; the rest is Python's for the texts",
+    "draw_text": "at a load of 12, the kernel takes 93 us, and a copy of the image 182; a batch takes one call",
     "color_space_conversion": "a matrix of floats, as DALI; OpenCV's weights are integers",
     "contrast": "in no cache, at a load of 11: the kernel 242 us, OpenCV's 213, a copy 182; planning takes 44 us of Python a sample",
     "coord_transform": _BATCH,
@@ -156,20 +156,22 @@ _REASONS = {
     "encoders.wav": "rounded and written here",
     "erase": "a copy, past the caches; a batch's Python takes 0.18 ms, 0.6 from cold caches (load 11)",
     "experimental.remap": "OpenCV's weights have 5 bits of position; ours are exact, as on a GPU",
-    "flip": "whole rows are copied past the caches, mirrored ones are not; a batch's Python takes 0.17 ms, 0.8 from cold caches (load 11)",
+    "flip": "a copy; rows not mirrored go past the caches: 1.47 of OpenCV's time, through them 1.60, the same if read next (load 7)",
     "jpeg_compression_distortion": "libjpeg-turbo computes it everywhere",
     "laplacian": "integers are summed, as OpenCV does; floats of 3.7 MB are written",
     "lookup_table": "memory; at a load of 8: the kernel 642 us, OpenCV's 754, filling 3.7 MB 393; past the cache it took longer",
+    "multi_paste": "copying takes 21 us a sample; the rest is one batch's Python, for four steps, of which two supply constants (load 2)",
     "noise.gaussian": "DALI's generator and distribution, number by number: 1.25 blocks of Philox (4 ns), a logarithm and a cosine",
-    "noise.shot": "DALI's Poisson distribution, number by number",
+    "noise.shot": "DALI's Poisson distribution, number by number; the first three blocks of a number are drawn in vectors",
     "one_hot": _BATCH,
     "ones_like": "a fill; planning a batch takes 35 us of Python, for samples of 16x16",
     "pad": "copying and filling, past the caches; a batch's Python takes 0.26 ms, 1.1 from cold caches (load 11)",
     "paste": "copying and filling takes 18 us here and 17 there; planning new sizes takes 20 to 37 us of Python a sample, from cold caches",
     "paste_masks": "of the kernel's 551 us, filling 6 MB with zeros takes 240 to 450 (load 12); the peer's np.zeros leaves that to the system",
+    "pillow_function": "sums of floats in Pillow's order, in vectors",
     "power_spectrum": "at a load of 11, SciPy's transform takes 385 to 586 us, and the squares 38; DALI's transform is another library's",
     "preemphasis_filter": "memory; in no cache, at a load of 11: the kernel 67 us, NumPy 71, a copy 53",
-    "random.beta": "DALI's generator and its rejections, number by number",
+    "random.beta": "DALI's numbers, bit for bit: blocks are drawn in vectors; roots, quotients and rejections depend on each other",
     "random.coin_flip": "Philox, with a counter for each number, as DALI; NumPy's generator is simpler",
     "random.normal": "DALI's generator and distribution: 1.25 blocks of Philox (4 of 7 ns), and the C library's logarithm and cosine",
     "random.uniform": "Philox, with a counter for each number, as DALI; NumPy's generator is simpler",
@@ -180,8 +182,8 @@ _REASONS = {
     "reductions.mean_square": "exact sums of 256 squares, joined in DALI's order; in no cache, at a load of 11: 128 us, OpenCV's norm 87",
     "reductions.min": "as `max`: in no cache, at a load of 11: the kernel 67 us, NumPy 72, OpenCV 96; planning takes 36 us of Python a sample",
     "reductions.rms": "as `mean_square`: exact sums of 256 squares, joined in DALI's order; in no cache, at a load of 11: 128 us, OpenCV's norm 87",
-    "reductions.std_dev": "squares of float32, 32 of them summed in DALI's order, 16 such sums side by side: 138 us; OpenCV sums integers",
-    "reductions.variance": "squares of float32, 32 of them summed in DALI's order, 16 such sums side by side: 138 us; OpenCV sums integers",
+    "reductions.std_dev": "float32 squares, rounded at each addition, in DALI's order, so not integers: 227 us (load 7); OpenCV sums integers",
+    "reductions.variance": "float32 squares, rounded at each addition, in DALI's order, so not integers: 227 us (load 7); OpenCV sums integers",
     "resize": "weights are float32, as DALI's; the peer's are integers of 8 to 16 bits",
     "roi_random_crop": "a batch takes some 23 us of Python",
     "segmentation.random_object_bbox": "objects are found and drawn sample by sample, in Python; planning equal shapes once gained 2 %",
@@ -410,6 +412,9 @@ def _sizes() -> Iterator[Case]:
                 "PIL": lambda lib: lambda x: x.resize((224, 224), lib.Image.Resampling.BILINEAR),
             },
             dali=False,
+            reason="Pillow's weights have 22 bits and are multiplied in two parts, or as integers of 32 bits; the peer's have 16 bits"
+            if reference == "pil"
+            else "the peer's arithmetic; images are planned and called one by one",
         )
 
     def area(lib: Libraries) -> Callable[..., Any]:
@@ -477,6 +482,9 @@ def _sizes() -> Iterator[Case]:
             (PHOTO,),
             lambda m, x, kind=kind: m.fn.resize(x, size=(224, 224), interp_type=getattr(m.types, f"INTERP_{kind}")),
             peers,
+            reason="in no cache, at a load of 4: the kernel 159 us, OpenCV 227; PIL's images were converted just before"
+            if kind == "NN"
+            else "",
         )
     yield Case(
         "tensor_resize",
@@ -1412,7 +1420,7 @@ def _answers() -> Iterator[Case]:
         lambda m, x: tuple(m.fn.find_contours(x)),
         {"OpenCV": lambda lib: lambda x: lib.cv2.findContours(x, lib.cv2.RETR_EXTERNAL, lib.cv2.CHAIN_APPROX_SIMPLE)},
         dali=False,
-        reason="OpenCV itself computes it; its polygons are joined to two arrays",
+        reason="OpenCV itself computes it; the polygons of a batch are joined to two arrays",
     )
 
     def lines_found(lib: Libraries, x: np.ndarray) -> list[np.ndarray]:
@@ -1426,7 +1434,7 @@ def _answers() -> Iterator[Case]:
         lambda m, x: tuple(m.fn.min_area_boxes(*m.fn.find_contours(x))),
         {"OpenCV": lambda lib: lambda x: lines_found(lib, x)},
         dali=False,
-        reason="OpenCV itself computes it, a rectangle at a time; polygons are joined to arrays, and checked, in Python",
+        reason="OpenCV itself computes it, a rectangle at a time; each polygon is cut out and checked in Python",
     )
 
     def cut(lib: Libraries, x: np.ndarray, corners: np.ndarray) -> list[np.ndarray]:
