@@ -171,7 +171,7 @@ _REASONS = {
     "pillow_function": "sums of floats in Pillow's order, in vectors",
     "power_spectrum": "at a load of 11, SciPy's transform takes 385 to 586 us, and the squares 38; DALI's transform is another library's",
     "preemphasis_filter": "memory; in no cache, at a load of 11: the kernel 67 us, NumPy 71, a copy 53",
-    "random.beta": "DALI's numbers, bit for bit: blocks are drawn in vectors; roots, quotients and rejections depend on each other",
+    "random.beta": "DALI's numbers, bit for bit; of a number, three blocks take 14 ns, a logarithm 5, a root and a quotient 9 (load 2)",
     "random.coin_flip": "Philox, with a counter for each number, as DALI; NumPy's generator is simpler",
     "random.normal": "DALI's generator and distribution: 1.25 blocks of Philox (4 of 7 ns), and the C library's logarithm and cosine",
     "random.uniform": "Philox, with a counter for each number, as DALI; NumPy's generator is simpler",
@@ -482,7 +482,7 @@ def _sizes() -> Iterator[Case]:
             (PHOTO,),
             lambda m, x, kind=kind: m.fn.resize(x, size=(224, 224), interp_type=getattr(m.types, f"INTERP_{kind}")),
             peers,
-            reason="in no cache, at a load of 4: the kernel 159 us, OpenCV 227; PIL's images were converted just before"
+            reason="in no cache, at a load of 4: the kernel 159 us, OpenCV 227; the rest is one batch's Python"
             if kind == "NN"
             else "",
         )
