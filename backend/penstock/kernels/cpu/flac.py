@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
 from penstock.kernels.cpu.simd_integers import leading_zeros, load_word
 
 MARGIN = 16
@@ -87,26 +87,49 @@ def _ones_after_zeros(data: np.ndarray, position: int, end: int) -> int:
 def _read_rice(
     data: np.ndarray, position: int, end: int, parameter: int, samples: np.ndarray, first: int, last: int
 ) -> int:
-    """Read Rice-coded residuals into ``samples[first:last]``; return the bit position after them, or -1 if the data are damaged."""
-    shift, rest = np.uint64(parameter), np.uint64(63 - parameter)
-    for i in range(first, last):
+    """Read Rice-coded differences; return the position after them; -1: the data are damaged."""
+    i = first
+    while i < last:
         if position >= end:
             return -1
         word = load_word(data, position >> 3) << np.uint64(position & 7)
         zeros = leading_zeros(word)
-        if zeros + 1 + parameter <= _WORD:
-            low = word << np.uint64(zeros) << np.uint64(1) >> np.uint64(1) >> rest
-            position += zeros + 1 + parameter
-        else:
+        size = zeros + 1 + parameter
+        if size > _WORD:
             one = _ones_after_zeros(data, position, end)
             if one < 0:
                 return -1
-            zeros = one - position
             low = np.uint64(_unsigned(data, one + 1, parameter))
+            samples[i] = _difference(one - position, low, parameter)
             position = one + 1 + parameter
-        folded = np.int64(np.uint64(zeros) << shift | low)
-        samples[i] = folded >> 1 ^ -(folded & 1)
+            i += 1
+            continue
+        samples[i] = _difference(zeros, _low_bits(word, zeros, parameter), parameter)
+        i += 1
+        if i < last:
+            # Usually the word contains the next code, too, which is known before another word could be loaded.
+            word <<= np.uint64(size)
+            zeros = leading_zeros(word)
+            both = size + zeros + 1 + parameter
+            if both <= _WORD:
+                samples[i] = _difference(zeros, _low_bits(word, zeros, parameter), parameter)
+                size = both
+                i += 1
+        position += size
     return position
+
+
+@njit(inline="always", **OPTIONS)
+def _low_bits(word: np.uint64, zeros: int, parameter: int) -> np.uint64:
+    """Return the bits after the first set bit of a word, which follows ``zeros`` zeros."""
+    return word << np.uint64(zeros) << np.uint64(1) >> np.uint64(1) >> np.uint64(63 - parameter)
+
+
+@njit(inline="always", **OPTIONS)
+def _difference(zeros: int, low: np.uint64, parameter: int) -> np.int64:
+    """Return the difference that a Rice code stands for."""
+    folded = np.int64(np.uint64(zeros) << np.uint64(parameter) | low)
+    return folded >> 1 ^ -(folded & 1)
 
 
 @inner
