@@ -81,7 +81,7 @@ _VIDEO = "FFmpeg's decoder takes half of the time, exact colours an eighth, and 
 _SWSCALE = "FFmpeg itself decodes and resizes"
 _CODES = "reading the codes, of which there are as many at any scale"
 _COPY = "a copy, as in the peer, and the run of a pipeline: some 60 us a batch"
-_UNKNOWN = "not looked into"
+_FLAC = "each code begins where the one before ends, which takes two thirds of the time, and predictions build on each other"
 
 # -- images ------------------------------------------------------------------------------------------------------------
 
@@ -302,7 +302,7 @@ def sound_rows() -> list[Row]:
         Row("WAV, floats", written("WAV", "FLOAT"), _heard, peers, reason=_COPY),
         Row("WAV, 16 bits, 30 s of stereo downmixed", written("WAV", "PCM_16", *stereo), _mixed, mixed),
         Row("WAV, floats, 30 s of stereo downmixed", written("WAV", "FLOAT", *stereo), _mixed, mixed),
-        Row("FLAC", written("FLAC", "PCM_16"), _heard, peers, reason=_UNKNOWN),
+        Row("FLAC", written("FLAC", "PCM_16"), _heard, peers, reason=_FLAC),
         Row("OGG Vorbis", written("OGG", "VORBIS"), _heard, peers, reason=_SOUNDFILE),
         Row("Opus", written("OGG", "OPUS"), _heard, peers, reason=_SOUNDFILE),
         Row("MP3", written("MP3", "MPEG_LAYER_III"), _heard, peers, reason=_SOUNDFILE),
