@@ -52,6 +52,12 @@ def test_commands_load_when_they_are_asked_for() -> None:
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 
+def test_options_of_the_stubs_environment_need_stub(tmp_path: Path) -> None:
+    result = CliRunner().invoke(penstock, ["setup", str(tmp_path), "--no-gpu", "--with", "onnxruntime"])
+    assert result.exit_code == 2
+    assert "FOLDER, --gpu/--no-gpu, --with can be given only with --stub" in result.output
+
+
 def test_version() -> None:
     assert __version__ in invoke("--version")
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from penstock import dynamic
-from penstock.dynamic import EvalContext, EvalMode
+from penstock.dynamic import Device, EvalContext, EvalMode
 from penstock.errors import OperatorError
 from penstock.runtime.workers import WorkerPool
 
@@ -174,6 +174,28 @@ def test_each_thread_has_a_context() -> None:
         thread.join()
     assert [found[number][1] for number in range(4)] == [[n, 2 + n, 4 + n, 6 + n] for n in range(4)]
     assert len({id(context) for context, _ in found.values()}) == 4
+
+
+def test_a_context_whose_device_cannot_be_used_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_device: Device) -> Device:
+        raise RuntimeError("no such device")
+
+    context, before = EvalContext(), EvalContext.current()
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="no such device"):
+        patch.setattr(Device, "__enter__", fails)
+        context.__enter__()
+    assert EvalContext.current() is before
+    # The lock is free: another thread may use the context.
+    used: list[EvalContext] = []
+
+    def enter() -> None:
+        with context:
+            used.append(EvalContext.current())
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert used == [context]
 
 
 def test_a_context_is_one_thread_s() -> None:

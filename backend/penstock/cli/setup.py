@@ -36,9 +36,11 @@ def command(folder: Path | None, stub: bool, python: Path | None, gpu: bool | No
     from penstock.serving.environment import complete_environment, create_environment, default_folder
     from penstock.serving.installation import install_backend
 
-    if folder is not None and not stub:
+    values = {"FOLDER": folder, "--python": python, "--gpu/--no-gpu": gpu, "--with": packages or None}
+    given = [name for name, value in values.items() if value is not None]
+    if given and not stub:
         raise click.UsageError(
-            "FOLDER can be given only with --stub; without --stub, the environment of this command is set up"
+            f"{', '.join(given)} can be given only with --stub; without --stub, the environment of this command is set up"
         )
     if stub:
         made = create_environment(

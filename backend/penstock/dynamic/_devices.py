@@ -88,8 +88,9 @@ class Device:
     def __enter__(self) -> Device:
         if self.device_type == "gpu":
             runtime = cuda.require_cupy("the device").cuda.runtime
-            _entered.before.append(runtime.getDevice())
+            before = runtime.getDevice()
             runtime.setDevice(self.device_id)
+            _entered.before.append(before)
         _entered.devices.append(self)
         return self
 

@@ -162,9 +162,13 @@ class EvalContext:
     def __enter__(self) -> EvalContext:
         if not self._lock.acquire(blocking=False):
             raise RuntimeError("An EvalContext can be current in only one thread at a time")
+        try:
+            self.device.__enter__()
+        except BaseException:
+            self._lock.release()
+            raise
         self._depth += 1
         _entered.stack.append(self)
-        self.device.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
