@@ -59,7 +59,7 @@ class RandomCrop:
         """
         from penstock.kernels.cpu import random_windows
 
-        windows = np.empty((len(extents), 4), np.int64)
+        extents, windows = np.ascontiguousarray(extents), np.empty((len(extents), 4), np.int64)
         random_windows.crop_windows(
             _of_crops(key), streams, start, extents, self._area, self._ratio, self._attempts, windows
         )

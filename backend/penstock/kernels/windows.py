@@ -102,7 +102,8 @@ def crop_regions(
     """
     from penstock.kernels.cpu.windows import fill_crops
 
-    anchors, extents = np.empty(shapes.shape, np.int64), np.empty(shapes.shape, np.int64)
+    shapes = np.ascontiguousarray(shapes)
+    anchors, extents = np.empty_like(shapes), np.empty_like(shapes)
     bad = fill_crops(shapes, wanted, positions, ROUNDINGS.index(rounding), anchors, extents)
     if bad >= 0:
         row, axis = divmod(bad, shapes.shape[1])

@@ -156,8 +156,9 @@ class JpegHeaders(Sequence[ImageHeader]):
 
     def __init__(self, records: np.ndarray, isolated: bool) -> None:
         self._records, self.isolated = np.ascontiguousarray(records), isolated
-        self.shapes = self._records.view(np.int64).reshape(-1, len(JPEG_HEADER.fields or ()))[:, :3]
-        self.sizes = self.shapes[:, :2]
+        columns = self._records.view(np.int64).reshape(-1, len(JPEG_HEADER.fields or ()))
+        # Contiguous, also for several images: compiled code takes arrays of one layout.
+        self.shapes, self.sizes = np.ascontiguousarray(columns[:, :3]), np.ascontiguousarray(columns[:, :2])
 
     def __len__(self) -> int:
         return len(self._records)

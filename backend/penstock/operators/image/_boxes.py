@@ -120,6 +120,7 @@ def argument_boxes(arguments: BoxArguments, shapes: np.ndarray, layout: str) -> 
 def _between(starts: _Edges, ends: _Edges, axes: np.ndarray, shapes: np.ndarray, in_single: bool = True) -> Regions:
     from penstock.kernels.cpu.windows import fill_boxes
 
+    shapes = np.ascontiguousarray(shapes)
     anchors, extents = np.zeros_like(shapes), shapes.copy()
     wrong = fill_boxes(
         shapes,
