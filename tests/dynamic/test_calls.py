@@ -181,9 +181,10 @@ def test_a_context_whose_device_cannot_be_used_is_left_as_it_was(monkeypatch: py
         raise RuntimeError("no such device")
 
     context, before = EvalContext(), EvalContext.current()
-    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="no such device"):
+    with monkeypatch.context() as patch:
         patch.setattr(Device, "__enter__", fails)
-        context.__enter__()
+        with pytest.raises(RuntimeError, match="no such device"), context:
+            pass
     assert EvalContext.current() is before
     # The lock is free: another thread may use the context.
     used: list[EvalContext] = []

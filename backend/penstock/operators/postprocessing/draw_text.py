@@ -13,7 +13,7 @@ import numpy as np
 from penstock.data_types import FLOAT, INT32, UINT8, dtype_name
 from penstock.operators.postprocessing._axis import names_of
 from penstock.operators.postprocessing._drawing import GLYPH_HEIGHT, check_channels, check_colours, colours_of, edges_of
-from penstock.operators.postprocessing._rows import check_type, firsts_of, share
+from penstock.operators.postprocessing._rows import check_type, firsts_of
 from penstock.schema import (
     Argument,
     Equivalent,
@@ -27,6 +27,7 @@ from penstock.schema import (
 )
 from penstock.schema.example_data import Example, ExampleSamples, fixed_arrays, photos
 from penstock.schema.operator import Shape
+from penstock.schema.sharing import share
 from penstock.tensors.places import places_of_samples
 
 # The font 9x18 of X11, which is in the public domain; tests/operators/postprocessing/record_font.py wrote the file.
