@@ -93,7 +93,7 @@ def test_enumerations_have_32_bits(
 ) -> None:
     assert [kind(number) for number in fitting] == list(fitting)
     for number in beyond:
-        with pytest.raises(TypeError, match="32 bits"):
+        with pytest.raises(TypeError, match="32-bit integer"):
             kind(number)
 
 

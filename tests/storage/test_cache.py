@@ -334,7 +334,7 @@ def _taken_now(folder: Path) -> int:
 
 @pytest.mark.parametrize(("name", "value"), [("max_bytes", 0), ("max_bytes", -1), ("check_after", -1)])
 def test_settings_that_make_no_sense(tmp_path: Path, name: str, value: int) -> None:
-    with pytest.raises(ValueError, match=f"{name}={value}"):
+    with pytest.raises(ValueError, match=f"`{name}`.*, got .*{value}"):
         Cache(tmp_path, **{name: value})
 
 

@@ -16,10 +16,10 @@ class TritonPythonModel:
     """Runs all requests of an execution through the network as one batch."""
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Load the network that lies beside this file."""
+        """Load the network in the folder of this file."""
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = len(os.sched_getaffinity(0))
-        # Threads that spin while they wait would take the cores from preprocessing.
+        # Threads that spin while they wait would keep CPU cores from preprocessing.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         network = Path(args["model_repository"]) / args["model_version"] / "model.onnx"
         self.session = onnxruntime.InferenceSession(str(network), options, providers=["CPUExecutionProvider"])
@@ -27,12 +27,12 @@ class TritonPythonModel:
         self.inputs, self.outputs = ([one["name"] for one in configuration[kind]] for kind in ("input", "output"))
 
     def execute(self, requests: list[Any]) -> list[Any]:
-        """Return one response for each request, with its part of the batch's outputs."""
-        # Triton puts only requests of the same shape into an execution.
+        """Return one response for each request, with the request's part of the batch's outputs."""
+        # Triton only combines requests of equal shapes in an execution.
         inputs = {name: [_as_array(request, name) for request in requests] for name in self.inputs}
         batch = {name: arrays[0] if len(arrays) == 1 else np.concatenate(arrays) for name, arrays in inputs.items()}
         results = self.session.run(self.outputs, batch)
-        self.results = results  # the server reads the memory of the responses after this returns
+        self.results = results  # kept alive: the server reads the responses' memory after this method returns
         ends = np.cumsum([len(array) for array in inputs[self.inputs[0]]])
         return [
             pb_utils.InferenceResponse([_as_tensor(name, part) for name, part in zip(self.outputs, parts)])
@@ -41,12 +41,12 @@ class TritonPythonModel:
 
 
 def _as_array(request: Any, name: str) -> np.ndarray:
-    # Correct for every numpy version that the server's Python backend was built for, unlike `as_numpy`.
+    # Unlike `as_numpy`, this works with each numpy version, whichever the server's Python backend was built for.
     return np.from_dlpack(pb_utils.get_input_tensor_by_name(request, name))
 
 
 def _as_tensor(name: str, array: np.ndarray) -> Any:
     if NUMPY_1:
         return pb_utils.Tensor(name, array)
-    # Servers up to 24.10 do not accept arrays of numpy 2, but do accept DLPack.
+    # Servers up to 24.10 accept arrays of numpy 2 only through DLPack.
     return pb_utils.Tensor.from_dlpack(name, onnxruntime.OrtValue.ortvalue_from_numpy(array))

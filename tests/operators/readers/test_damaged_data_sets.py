@@ -185,7 +185,12 @@ def test_masks(tmp_path: Path, segmentation: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "message"), [("99999999999", "ends before byte"), ("-4", "has no"), (str(2**64), "beyond 2^63 bytes")]
+    ("start", "message"),
+    [
+        ("99999999999", "ends before byte"),
+        ("-4", "from byte -4 on is not a valid range"),
+        (str(2**64), "beyond 2^63 bytes"),
+    ],
 )
 def test_tfrecord_indices_beyond_the_file(tmp_path: Path, start: str, message: str) -> None:
     (tmp_path / "a.tfrecord").write_bytes(bytes(100))

@@ -69,7 +69,7 @@ def _end_with_parent(lifeline: int) -> None:
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
     if select.select([lifeline], [], [], 0)[0]:
-        os._exit(1)  # a private name, but documented; there is no public one
+        os._exit(1)  # private: documented, and without a public name
 
 
 def _give_up_privileges() -> None:
@@ -140,7 +140,7 @@ def _read(connection: socket.socket, size: int) -> bytes:
     while len(parts) < size:
         part = connection.recv(size - len(parts))
         if not part:
-            os._exit(0)  # a private name, but documented; there is no public one
+            os._exit(0)  # private: documented, and without a public name
         parts += part
     return bytes(parts)
 

@@ -184,7 +184,7 @@ def check_labels(labels: Sequence[str] | None, extents: set[int]) -> None:
     if labels is None:
         return
     for extent in extents - {len(labels)}:
-        raise ValueError(f"`labels` has {len(labels)} names, and there are {extent} scores")
+        raise ValueError(f"`labels` has {len(labels)} names, but there are {extent} scores")
 
 
 def fill_names(

@@ -167,7 +167,9 @@ class CtcDecode(RowsOperator):
 
         share(samples.workspace, decode, steps * classes * max(width, 1))
         for place, own in zip(faults[faults >= 0].tolist(), classes[faults >= 0].tolist()):
-            raise ValueError(f"Step {place // own} has no probabilities: look at the score of class {place % own}")
+            raise ValueError(
+                f"The scores of step {place // own} give no probabilities: check the score of class {place % own}"
+            )
         is_found = np.arange(len(tokens)) < np.repeat(token_firsts[:-1] + counts, steps)
         plans = self._results(tokens[is_found], confidences[is_found], totals, counts, classes, blanks)
         return plans.shapes(), plans
@@ -256,9 +258,9 @@ class CtcDecode(RowsOperator):
         blank = self.args["blank"]
         blanks = np.full(len(classes), blank, np.int64) if blank >= 0 else classes + blank
         if (blanks < 0).any() or (blanks >= classes).any():
-            raise ValueError(f"`blank` is {blank}, and there are {classes[0]} classes")
+            raise ValueError(f"`blank` is {blank}, but there are {classes[0]} classes")
         if self._texts is not None and ((classes < len(self._texts)) | (classes > len(self._texts) + 1)).any():
-            raise ValueError(f"`vocabulary` has {len(self._texts)} entries, and there are {classes[0]} classes")
+            raise ValueError(f"`vocabulary` has {len(self._texts)} entries, but there are {classes[0]} classes")
         return blanks
 
 

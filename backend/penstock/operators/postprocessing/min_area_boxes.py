@@ -134,14 +134,14 @@ class MinAreaBoxes(RowsOperator):
                 f"{list(polygons.shape)} and {list(vertices.shape)}"
             )
         if scores is not None and scores.ndim != 2:
-            raise ValueError(f"A map of scores has the shape (height, width). Got: {list(scores.shape)}")
+            raise ValueError(f"A map of scores must have the shape (height, width). Got: {list(scores.shape)}")
         cv2, count, points = opencv(), len(vertices), np.ascontiguousarray(vertices)
         min_side, min_score, grow = (self.args[name] for name in ("min_side", "min_score", "grow"))
         likely = None if scores is None else np.ascontiguousarray(scores, np.float32)
         found = _Boxes([], [], [])
         for number, (_, start, end) in enumerate(polygons.tolist()):
             if not 0 <= start < end <= count:
-                raise ValueError(f"Polygon {number} has the vertices {start} to {end}, and there are {count}")
+                raise ValueError(f"Polygon {number} has the vertices {start} to {end}, but there are {count} vertices")
             box = cv2.minAreaRect(points[start:end])
             if min(box[1]) < min_side:
                 continue

@@ -66,7 +66,7 @@ class TopK(ClassOperator):
         extents = self.extents(samples)
         check_labels(self.args["labels"], extents)
         if min(extents) < count:
-            raise ValueError(f"`k` is {count}, and there are {min(extents)} scores")
+            raise ValueError(f"`k` is {count}, but there are only {min(extents)} scores")
         found = [(*shape[:axis], count, *shape[axis + 1 :]) for shape in shapes]
         return self.result_shapes(found, 2), NoPlans(len(samples))
 
