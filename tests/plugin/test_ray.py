@@ -136,7 +136,7 @@ def test_wrong_requests(arguments: dict[str, Any], message: str) -> None:
     ("arguments", "message"),
     [
         ({"inputs": {"encoded": "data"}}, "There is no column 'data'"),
-        ({"outputs": ["image"]}, "has 2 outputs, and 1 columns"),
+        ({"outputs": ["image"]}, "has 2 outputs, but 1 columns"),
     ],
 )
 def test_columns_that_do_not_fit(arguments: dict[str, Any], message: str) -> None:

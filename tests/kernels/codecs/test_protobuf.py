@@ -105,9 +105,9 @@ def test_a_feature_longer_than_the_record_is_refused() -> None:
 
 def test_a_feature_of_two_kinds_is_refused() -> None:
     held = parse_example(example(field(1, b"") + field(3, b"")))
-    with pytest.raises(ValueError, match="Damaged TFRecord: the feature 'x' is of 2 kinds"):
+    with pytest.raises(ValueError, match="Damaged TFRecord: the feature 'x' has values of 2 types"):
         has_values("x", held)
-    with pytest.raises(ValueError, match="the feature 'x' is of 2 kinds"):
+    with pytest.raises(ValueError, match="the feature 'x' has values of 2 types"):
         take(Feature(INT64, None, 0), "x", held)
 
 
