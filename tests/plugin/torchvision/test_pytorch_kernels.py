@@ -262,7 +262,7 @@ def test_to_dtype_says_what_it_will_not_do() -> None:
 
 
 def test_tensors_are_not_resized_with_pils_own_filters() -> None:
-    with pytest.raises(NotImplementedError, match="hamming' is supported for PIL images"):
+    with pytest.raises(NotImplementedError, match="hamming'` is supported for PIL images"):
         F.resize(tensor(1), 9, interpolation=transforms.InterpolationMode.HAMMING)
 
 
