@@ -50,8 +50,10 @@ def main(channel: int, lifeline: int) -> None:
     _give_up_privileges()
     connection = socket.socket(fileno=channel)
     memory = np.empty(0, np.uint8)
+    # A process that fails once it is ready would be taken for one that a file has ended.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
     _send(connection, {"ready": os.getpid()})
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    os.dup2(nowhere, 2)
     while True:
         request, files = _receive(connection)
         try:
