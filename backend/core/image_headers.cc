@@ -171,7 +171,7 @@ bool has_only_chunks(Bytes file, size_t position, std::span<const uint32_t> know
 }  // namespace
 
 bool read_png_size(Bytes file, PenstockImageSize &size) {
-  // Larger images are left to readers that check whether a file of this size can encode so many pixels.
+  // Larger images are left to readers that check whether a file of this size can encode that number of pixels.
   constexpr int64_t kMaxPixels = 1 << 22;
   constexpr std::array<uint8_t, kPngSignatureBytes> kSignature{0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
   constexpr uint8_t kBits = 8, kLastColourType = 6;

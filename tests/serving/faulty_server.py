@@ -38,7 +38,7 @@ PATIENCE = 90.0
 """The time limit for steps that take one or two seconds on an idle machine."""
 
 MIN_START_SECONDS = 45
-"""After so many seconds, `penstock serve` reports that models are not ready: after some failed calls, Triton waits forever.
+"""Seconds after which `penstock serve` reports that models are not ready: after some failed calls, Triton waits forever.
 
 On a busy machine, the limit is five times as long as the last start without a failure took.
 """
@@ -47,7 +47,7 @@ COLD_START_SECONDS = 600
 """The time limit for a start, and for a first answer, if no call fails: kernels may have to be compiled, on a busy machine."""
 
 RETRY_SECONDS = 20.0
-"""After so many seconds, a request is sent again if it only matters that there is a right answer."""
+"""Seconds after which a request is sent again if it only matters that there is a right answer."""
 
 EXIT_SECONDS = 10.0
 """The seconds within which the processes and files of a server that has ended disappear: the kernel removes a killed process a

@@ -18,7 +18,7 @@ from traffic_clients import LOST, Answer, Client, GrpcClient, HttpClient
 from traffic_requests import ASKED, Refusal, Request, RequestMaker
 
 PATIENCE = 60.0
-"""After so many seconds, a request counts as never answered."""
+"""Seconds after which a request counts as never answered."""
 
 MIN_DEADLINE, DEADLINE_SPREAD = 0.0015, 0.0035
 """The shortest deadline and the range of deadlines, in seconds: about as long as an answer takes, so that a deadline

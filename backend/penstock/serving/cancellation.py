@@ -10,8 +10,8 @@ from typing import Protocol
 # is how many seconds of unused polling time may accumulate.
 _MAX_POLLING_SHARE = 0.02
 _MAX_SAVED_SECONDS = 0.005
-# At most so many seconds per request count as polling time. A poll that took longer was waiting for a processor; if all of that time
-# counted, the next poll would be delayed for long.
+# The maximum number of seconds per request that count as polling time. A poll that took longer was waiting for a processor; if
+# all of that time counted, the next poll would be delayed for long.
 _MAX_SECONDS_PER_POLL = 0.001
 
 

@@ -407,7 +407,7 @@ _SCAN = np.uint8(0xDA)
 
 
 def _check_scans(encoded: np.ndarray) -> None:
-    """Raise CorruptImageError for a JPEG with so many scans that they can only be meant to exhaust the decoder.
+    """Raise CorruptImageError for a JPEG whose number of scans can only be meant to exhaust the decoder.
 
     The limit, and the environment variable that sets it, are DALI's.
     """

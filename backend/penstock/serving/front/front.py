@@ -31,7 +31,7 @@ _STOP_SECONDS = 15.0
 _TICK_SECONDS = 0.25
 _MAX_PAUSE_SECONDS = 60.0
 _STABLE_SECONDS = 60.0
-"""If a process has run for so many seconds, its earlier deaths no longer count."""
+"""Seconds that a process must have run for its earlier deaths no longer to count."""
 
 
 @dataclass
