@@ -11,13 +11,19 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.errors import PenstockError
 from penstock.private_folders import existing_private_folder, private_folder, users_cache
 
-_FLAGS = ("-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-Wl,-z,nodelete")
+_FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-pthread")
+_LINKER_FLAGS = ("-shared", "-Wl,-z,nodelete", "-ldl")
+_MAX_COMPILER_SECONDS = 1800
+"""The time after which a run of the compiler has failed. ziglang's first run also compiles the C++ library: on one busy core this takes
+several minutes.
+"""
 _COMPILERS = ("c++", "g++", "clang++")
 _ZIG = (sys.executable, "-m", "ziglang")
 GLIBC_OF_WHEELS = "2.28"
@@ -111,22 +117,23 @@ class NativeLibrary:
                 yield folder / self._fingerprint()
 
     def _fingerprint(self) -> str:
-        digest = hashlib.sha256(repr((self.flags, _FLAGS, platform.machine())).encode())
+        digest = hashlib.sha256(repr((self.flags, _FLAGS, _LINKER_FLAGS, platform.machine())).encode())
         for path in self.sources():
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
         return digest.hexdigest()[:16]
 
-    def _compile(self, folder: Path, found: Sequence[str]) -> Path:
-        """Compile the library into a folder with a compiler's command; return the library's path."""
-        made = folder / self.name
-        files = [str(path) for path in self.sources() if path.suffix == ".cc"]
-        command = [*found, *_FLAGS, *self.flags, "-o", str(made), *files, "-ldl"]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        except (OSError, subprocess.SubprocessError) as error:
-            raise CompilerError(f"`{' '.join(found)}` does not work: {error}") from error
-        if done.returncode:
-            raise CompilerError(f"`{' '.join(command)}` failed:\n{done.stderr.strip()[-2000:]}")
+    def _compile(self, folder: Path, command: Sequence[str]) -> Path:
+        """Compile the library into a folder with a compiler's command, one file on each core; return the library's path."""
+        sources = [path for path in self.sources() if path.suffix == ".cc"]
+        objects, made = [folder / f"{path.stem}.o" for path in sources], folder / self.name
+        flags = [*_FLAGS, *self.flags]
+
+        def compile_file(source: Path, compiled: Path) -> None:
+            _run(command, [*flags, "-c", "-o", str(compiled), str(source)])
+
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            list(pool.map(compile_file, sources, objects))
+        _run(command, [*flags, "-o", str(made), *map(str, objects), *_LINKER_FLAGS])
         return made
 
     def _install(self, library: Path, folder: Path) -> Path:
@@ -135,6 +142,21 @@ class NativeLibrary:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             copy = shutil.copy(library, scratch)
             return Path(copy).replace(folder / self.name)
+
+
+def _run(command: Sequence[str], arguments: Sequence[str]) -> None:
+    """Run a compiler's command with arguments.
+
+    Raises:
+        CompilerError: the command cannot be started, takes too long, or fails.
+    """
+    whole = [*command, *arguments]
+    try:
+        done = subprocess.run(whole, capture_output=True, text=True, timeout=_MAX_COMPILER_SECONDS, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise CompilerError(f"`{' '.join(command)}` does not work: {error}") from error
+    if done.returncode:
+        raise CompilerError(f"`{' '.join(whole)}` failed:\n{done.stderr.strip()[-2000:]}")
 
 
 def checkout() -> Path | None:
