@@ -98,6 +98,25 @@ def work(x):
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return x * pool.apply(len, ([1, 2],))
 """
+# The pipeline is also closed after the configuration was completed; only the model gets this number.
+FAILS_TO_CLOSE = """
+from penstock import Pipeline
+
+numbers = []
+
+def work(x):
+    numbers.append(x[0])
+    return x
+
+def close():
+    if 17 in numbers: raise SystemExit("the disk is full")
+
+@pipeline_def(batch_size=4)
+def fails_to_close():
+    Pipeline.current().close = close
+    x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+    return fn.python_function(x, function=work, name="y")
+"""
 # Triton is linked with another OpenSSL than Python.
 HASHES = """
 import hashlib, ssl
@@ -251,3 +270,20 @@ def test_a_model_that_refused_requests_is_unloaded_soon(client: Any) -> None:
             return
         time.sleep(0.05)
     pytest.fail(f"the model is {entry['state']}")
+
+
+def test_the_log_names_models_that_could_not_be_closed(tmp_path: Path) -> None:
+    repository, log = tmp_path / "models", tmp_path / "log"
+    config = 'backend: "penstock"\n'
+    add_model(repository, "plain", config, HEADER + PLAIN)
+    add_model(repository, "fails_to_close", config, HEADER + FAILS_TO_CLOSE)
+    with (
+        LocalServer(repository, model_host="native", environment=sys.executable, log=log) as server,
+        tritonclient.http.InferenceServerClient(server.http_url) as client,
+    ):
+        assert sent(client, "fails_to_close", 17) == [17]
+        # While the client is connected, Triton does not close models; the server's supervisor has the backend close them.
+        server.stop()
+    lines = log.read_text()
+    assert "'fails_to_close' could not be closed: the model's code raised SystemExit: the disk is full" in lines
+    assert "penstock: 1 of 2 instances of models could not be closed" in lines

@@ -243,10 +243,16 @@ def drain(request: str) -> str:
 
 def stop() -> str:
     """Close all models before the process ends; return a line for the log."""
-    for instance in list(_instances):
-        with contextlib.suppress(Exception):
+    instances, failures = list(_instances), 0
+    for instance in instances:
+        try:
             instance.close()
+        except Exception as error:
+            failures += 1
+            logger.error("an instance of '%s' could not be closed: %s", instance.model, error)
     end()
+    if failures:
+        return f"penstock: {failures} of {len(instances)} instances of models could not be closed"
     return "penstock: all models are closed"
 
 
@@ -283,13 +289,18 @@ class Pending:
 
 
 class HostedInstance:
-    """An instance of a model, with the interface that the shim calls."""
+    """An instance of a model, with the interface that the shim calls.
+
+    Attributes:
+        model: the model's name.
+        batched: whether a request holds a batch of samples.
+    """
 
     def __init__(self, config: Mapping[str, object], folder: Path, name: str, device_id: int | None) -> None:
         self._instance = ModelInstance(config, folder, name, device_id, triton_api.series)
         self._device_id = device_id
         self._string_controls = {e["name"] for e in control_entries(config) if e["data_type"] == BYTES}
-        self._name = str(config["name"])
+        self.model = str(config["name"])
         self.batched = self._instance.batched
         self._closed = False
         _instances.add(self)
@@ -305,7 +316,7 @@ class HostedInstance:
         Returns:
             The rest of the execution, which another thread of the shim completes while this thread begins the next one; None: all is done.
         """
-        execution, pending = _admission.execution(self._name, len(requests)), None
+        execution, pending = _admission.execution(self.model, len(requests)), None
         try:
             for request in requests[execution.requests :]:
                 request.refuse(Status.UNAVAILABLE.value, _STOPPING)
