@@ -261,7 +261,7 @@ def test_a_killed_server_comes_back_with_the_models_that_it_had(explicit: Explic
 def test_a_request_that_ends_its_process_costs_that_model_a_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "_STARTUP_GRACE_SECONDS", 1.0)
+    monkeypatch.setattr(supervisor, "_SIBLING_DRAIN_SECONDS", 1.0)
     write_model(tmp_path, "steady")
     write_model(tmp_path, "pair", count=2)
     reports: list[str] = []

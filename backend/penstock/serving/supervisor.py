@@ -36,8 +36,8 @@ _SETTLING_SECONDS = 0.3
 """After this many seconds without a change, the files of a model are considered complete."""
 _REASON_IN_LOG = "failed to poll from model repository"
 """Triton's answer if it has only written the reason to its log."""
-_STARTUP_GRACE_SECONDS = 30.0
-"""If an instance of a model has died, how many seconds the other instances get for their requests in flight."""
+_SIBLING_DRAIN_SECONDS = 30.0
+"""How many seconds after the death of a model's process the processes of its other instances get for their requests in flight."""
 
 
 class Supervised(Protocol):
@@ -351,7 +351,7 @@ class _Models:
         self._suspects = {stub: since for stub, since in self._suspects.items() if stub.model_file != dead.model_file}
         for stub in [stub for stub in self._stubs if stub.model_file == dead.model_file]:
             self._stubs.discard(stub)
-            self._retired[stub] = time.monotonic() + _STARTUP_GRACE_SECONDS
+            self._retired[stub] = time.monotonic() + _SIBLING_DRAIN_SECONDS
 
     def _heal(self, model: str, stub: Stub, ended: str) -> None:
         """Unload a model, and try to load it again until that succeeds."""
