@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import io
@@ -10,8 +11,10 @@ import pickle
 import re
 import subprocess
 import sys
+import types
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +23,7 @@ from PIL import Image
 import penstock
 from penstock import compat
 from penstock.compat import memory
-from penstock.tensors import cuda
+from penstock.tensors import cuda, driver
 
 HERE = Path(__file__).parent
 PROGRAM = HERE / "program.py"
@@ -402,6 +405,57 @@ def test_settings_of_memory(installed: None, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ValueError, match="Shrink threshold must be between 0"):
         backend.SetHostBufferShrinkThreshold(1.5)
     backend.ReleaseUnusedMemory()
+
+
+def test_unused_memory_of_all_gpus_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpus = _Gpus(free_bytes=[30, 20, 0, 10], with_context={0, 1, 3})
+    monkeypatch.setitem(sys.modules, "cupy", gpus.cupy)
+    monkeypatch.setattr(cuda, "_device_count", lambda: (4, ""))
+    monkeypatch.setattr(driver, "_library", lambda: gpus)
+    memory.ReleaseUnusedMemory()
+    assert gpus.free_bytes == [0, 0, 0, 0]
+    assert gpus.pinned_bytes == 0
+    assert gpus.current == 0
+    # Making a GPU current creates a context, which takes memory.
+    assert gpus.with_context == {0, 1, 3}
+
+
+class _Gpus:
+    """GPUs without hardware: CuPy's pools of memory, and the functions of the driver that tell which GPUs are in use.
+
+    Args:
+        free_bytes: the size of each GPU's free memory in CuPy's pool.
+        with_context: the GPUs on which the process has a context.
+    """
+
+    def __init__(self, free_bytes: list[int], with_context: set[int]) -> None:
+        self.free_bytes, self.pinned_bytes, self.with_context, self.current = free_bytes, 40, with_context, 0
+        self.cupy = types.SimpleNamespace(
+            cuda=types.SimpleNamespace(Device=self._made_current),
+            get_default_memory_pool=lambda: types.SimpleNamespace(free_all_blocks=self._release),
+            get_default_pinned_memory_pool=lambda: types.SimpleNamespace(free_all_blocks=self._release_pinned),
+        )
+
+    @contextlib.contextmanager
+    def _made_current(self, device_id: int) -> Iterator[None]:
+        before, self.current = self.current, device_id
+        self.with_context.add(device_id)
+        yield
+        self.current = before
+
+    def _release(self) -> None:
+        self.free_bytes[self.current] = 0
+
+    def _release_pinned(self) -> None:
+        self.pinned_bytes = 0
+
+    def cuDeviceGet(self, device: Any, device_id: Any) -> int:
+        device._obj.value = device_id.value
+        return 0
+
+    def cuDevicePrimaryCtxGetState(self, device: Any, _flags: Any, is_active: Any) -> int:
+        is_active._obj.value = device.value in self.with_context
+        return 0
 
 
 def test_capsules_are_looked_at(installed: None) -> None:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.tensors.cuda import require_cupy
+from penstock.tensors.cuda import device_count, require_cupy
+from penstock.tensors.driver import has_context
 
 __all__ = [
     "GetDeviceBufferGrowthFactor",
@@ -91,13 +92,16 @@ def PreallocatePinnedMemory(bytes: int) -> None:
 
 
 def ReleaseUnusedMemory() -> None:
-    """Release the free memory of the current GPU's pool and of the pool of pinned memory."""
+    """Release the free memory of all GPUs' pools and of the pool of pinned memory."""
     try:
         cupy = require_cupy()
     except RuntimeError:
         # Without a GPU there are no pools.
         return
-    cupy.get_default_memory_pool().free_all_blocks()
+    # CuPy has a pool for each GPU, and releases the current GPU's. Making a GPU current takes memory if the process has no context there.
+    for device_id in filter(has_context, range(device_count())):
+        with cupy.cuda.Device(device_id):
+            cupy.get_default_memory_pool().free_all_blocks()
     cupy.get_default_pinned_memory_pool().free_all_blocks()
 
 

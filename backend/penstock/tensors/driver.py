@@ -55,15 +55,30 @@ def driver() -> Driver:
 @functools.cache
 def context_of(device_id: int) -> int:
     """Return the handle of the context that the CUDA runtime, and thus CuPy, uses on a device; it lives as long as the process."""
-    device, context = ctypes.c_int(), ctypes.c_void_p()
-    library = _library()
-    for status in (
-        library.cuDeviceGet(ctypes.byref(device), ctypes.c_int(device_id)),
-        library.cuDevicePrimaryCtxRetain(ctypes.byref(context), device),
-    ):
-        if status:
-            raise driver_error(status)
+    context = ctypes.c_void_p()
+    _call("cuDevicePrimaryCtxRetain", ctypes.byref(context), _device(device_id))
     return context.value or 0
+
+
+def has_context(device_id: int) -> bool:
+    """Return whether the CUDA runtime, and thus CuPy, has a context on a device; without one, the process has no memory there."""
+    flags, is_active = ctypes.c_uint(), ctypes.c_int()
+    _call("cuDevicePrimaryCtxGetState", _device(device_id), ctypes.byref(flags), ctypes.byref(is_active))
+    return bool(is_active.value)
+
+
+def _device(device_id: int) -> ctypes.c_int:
+    """Return the driver's handle of a device."""
+    device = ctypes.c_int()
+    _call("cuDeviceGet", ctypes.byref(device), ctypes.c_int(device_id))
+    return device
+
+
+def _call(function: str, *arguments: object) -> None:
+    """Call a function of the driver's library; raise the error that it returns."""
+    status = getattr(_library(), function)(*arguments)
+    if status:
+        raise driver_error(status)
 
 
 def driver_error(status: int) -> Exception:
