@@ -84,13 +84,19 @@ def test_chains_are_left_as_they_are() -> None:
     ("compute", "told"),
     [
         (lambda x: fn.gaussian_blur(x, sigma=1.0, reference="pil"), "`reference` must be one of dali, opencv"),
-        (lambda x: fn.gaussian_blur(x, sigma=1.0, reference="opencv", dtype=types.FLOAT), "`dtype` is that of the"),
-        (lambda x: fn.rotate(x, angle=5.0, reference="opencv", dtype=types.FLOAT), "`dtype` is that of the images"),
+        (
+            lambda x: fn.gaussian_blur(x, sigma=1.0, reference="opencv", dtype=types.FLOAT),
+            "`dtype` must be that of the images, uint8. Got: float",
+        ),
+        (
+            lambda x: fn.rotate(x, angle=5.0, reference="opencv", dtype=types.FLOAT),
+            "`dtype` must be that of the images, uint8. Got: float",
+        ),
         (lambda x: fn.rotate(x, angle=5.0, interp_type=types.INTERP_CUBIC), "Unsupported interpolation"),
         (lambda x: fn.rotate(x, angle=5.0, interp_type=types.INTERP_LANCZOS3, reference="opencv"), "Unsupported"),
         (
             lambda x: fn.warp_affine(fn.cast(x, dtype=types.INT32), matrix=SHEARED, reference="opencv"),
-            "images are of one of uint8, int16, float. Got: int32",
+            "images must be of one of uint8, int16, float. Got: int32",
         ),
         (
             lambda x: fn.experimental.warp_perspective(x, matrix=IDENTITY, pixel_origin="corner", reference="opencv"),

@@ -48,6 +48,8 @@ def check_opencv_types(workspace: Workspace, accepted: Collection[DALIDataType],
     dtype = workspace.inputs[0].dtype
     if dtype not in accepted:
         names = ", ".join(dtype_name(known) for known in accepted)
-        raise RuntimeError(f"With `reference='{_OPENCV}'`, images are of one of {names}. Got: {dtype_name(dtype)}")
+        raise RuntimeError(f"With `reference='{_OPENCV}'`, images must be of one of {names}. Got: {dtype_name(dtype)}")
     if output != dtype:
-        raise RuntimeError(f"With `reference='{_OPENCV}'`, `dtype` is that of the images, {dtype_name(dtype)}")
+        raise RuntimeError(
+            f"With `reference='{_OPENCV}'`, `dtype` must be that of the images, {dtype_name(dtype)}. Got: {dtype_name(output)}"
+        )
