@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import Pipeline, fn
-from penstock.runtime import Executor
+from penstock.runtime import Executor, prefetch_queue
 
 _PATIENCE = 20
 
@@ -83,3 +83,17 @@ def test_who_collects_garbage_may_hold_what_the_batch_waits_for() -> None:
         assert time.monotonic() - began < _PATIENCE
         assert not closed.is_set()
     assert closed.wait(_PATIENCE)
+
+
+def test_a_pipeline_runs_again_after_all_threads_were_ended() -> None:
+    pipe = Pipeline(batch_size=1, num_threads=1, device_id=None)
+    with pipe:
+        pipe.set_outputs(fn.python_function(function=lambda: np.zeros(1)))
+    pipe.run()
+    # As at the interpreter's exit, where functions that were registered earlier may still run the pipeline.
+    prefetch_queue.finish_batches()
+    # The pipeline has prefetched two batches, so the third of these runs is the first that needs the thread.
+    runs = threading.Thread(target=lambda: [pipe.run() for _ in range(4)], daemon=True)
+    runs.start()
+    runs.join(_PATIENCE)
+    assert not runs.is_alive()

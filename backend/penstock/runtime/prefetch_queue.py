@@ -72,6 +72,7 @@ class PrefetchQueue:
             self._results.put(_closed_while_waiting())
             return
         if self._thread is None:
+            # Reset if `finish` ended an earlier thread, unless another thread has closed the queue since the check above.
             self._finishing = self._closed.is_set()
             self._thread = threading.Thread(target=self._run, name="penstock-prefetch", daemon=True)
             self._executor.blocks_on_events = True
