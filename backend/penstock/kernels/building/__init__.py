@@ -25,12 +25,13 @@ from penstock.kernels import recording
 from penstock.kernels.building.linking import MEMORY, link
 from penstock.kernels.building.targets import Target, levels, this_machine
 from penstock.kernels.cpu import libraries
+from penstock.kernels.cpu.source_digests import count_functions
 from penstock.kernels.cuda import binaries
 from penstock.kernels.recording import Signature
 
 _SYMBOL = "penstock_kernel_"
 _KERNELS_AT_ONCE = 24
-"""The maximum number of kernels of a module that a process compiles in one go, so that all processes end at about the same time."""
+"""The maximum number of kernels of a module that a process compiles in one go."""
 
 
 @dataclass
@@ -70,6 +71,13 @@ class _Job(NamedTuple):
     key: str
     folder: Path
     target: Target
+
+    @property
+    def functions(self) -> int:
+        """The number of functions that are compiled with the kernel, to which the time is about proportional."""
+        from penstock.kernels.building.objects import find_kernel
+
+        return count_functions(find_kernel(self.signature.name).py_func)
 
     @property
     def object(self) -> Path:
@@ -194,26 +202,27 @@ def _jobs(signatures: Iterable[Signature], folder: Path, target: Target, failure
     versions = libraries.FORMAT, version("numba"), version("llvmlite"), target
     for signature in signatures:
         try:
-            digest = find_kernel(signature.name).digest
+            kernel = find_kernel(signature.name)
         except LookupError as error:
             failures.append(f"{signature}: {error}")
             continue
-        key = hashlib.sha256(repr((versions, str(signature), digest)).encode()).hexdigest()[:24]
-        yield _Job(signature, digest, key, folder, target)
+        key = hashlib.sha256(repr((versions, str(signature), kernel.digest)).encode()).hexdigest()[:24]
+        yield _Job(signature, kernel.digest, key, folder, target)
 
 
 def _compile_all(jobs: Sequence[_Job], processes: int) -> Iterable[str]:
     """Compile all kernels, and yield the failures. The same process compiles several kernels of a module, because these share
-    functions.
+    functions. What takes longest is begun first, so that all processes end at about the same time.
     """
     modules = defaultdict[str, list[_Job]](list)
     for job in jobs:
         modules[job.signature.name.partition(":")[0]].append(job)
     parts = [
         own[begin : begin + _KERNELS_AT_ONCE]
-        for own in sorted(modules.values(), key=len, reverse=True)
+        for own in modules.values()
         for begin in range(0, len(own), _KERNELS_AT_ONCE)
     ]
+    parts.sort(key=lambda part: sum(job.functions for job in part), reverse=True)
     if processes <= 1 or len(parts) == 1:
         for part in parts:
             yield from _compile_part(part)

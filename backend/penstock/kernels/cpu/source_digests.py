@@ -65,6 +65,13 @@ def digest_of(function: Function, options: object = None) -> str:
     return digest.hexdigest()[:24]
 
 
+def count_functions(function: Function) -> int:
+    """Return the number of functions that are compiled with a function: those to which it refers, directly or indirectly, and itself."""
+    found: dict[Function, bytes] = {}
+    _visit(function, found)
+    return len(found)
+
+
 def _visit(function: Function, found: dict[Function, bytes]) -> None:
     """Add to ``found`` the digest of a function and those of all functions to which it refers."""
     if function in found:
