@@ -418,6 +418,12 @@ extern "C" int32_t penstock_run_sample(const PenstockChain *chain, const Penstoc
   return status_of([=] { penstock::Run(*chain, stages, sample, penstock::scratch_of_thread()).compute(source); });
 }
 
+extern "C" int32_t penstock_run_decoded(const PenstockDecoded *decoded, int64_t sample, int64_t, int64_t) {
+  PenstockPart &source = decoded->sources[sample];
+  source.data = decoded->pixels;
+  return penstock_run_sample(decoded->chain, decoded->stages, sample, &source);
+}
+
 extern "C" int32_t penstock_compute_part(const PenstockStage *stage, int64_t rank, const PenstockPart *source,
                                          const PenstockPart *target) {
   return status_of([=] { penstock::compute_stage(*stage, stage->records, *source, *target, rank, penstock::scratch_of_thread()); });

@@ -14,7 +14,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-enum { PENSTOCK_CORE_VERSION = 7, PENSTOCK_MAX_RANK = 5 };
+enum { PENSTOCK_CORE_VERSION = 8, PENSTOCK_MAX_RANK = 5 };
 
 // A box in an array.
 typedef struct {
@@ -169,6 +169,18 @@ int32_t penstock_read_regions(const PenstockChain *chain, const PenstockStage *s
 // Runs one sample through the stages of a chain, on the calling thread. `source`: a part of the sample's source that contains the region
 // on which the output depends. Returns PENSTOCK_DONE or PENSTOCK_OUT_OF_MEMORY.
 int32_t penstock_run_sample(const PenstockChain *chain, const PenstockStage *stages, int64_t sample, const PenstockPart *source);
+
+// The samples of a chain whose sources are images that a thread decodes into the same memory, one after the other.
+typedef struct {
+  const PenstockChain *chain;
+  const PenstockStage *stages;
+  PenstockPart *sources;  // one for each sample
+  uint8_t *pixels;
+} PenstockDecoded;
+
+// Runs sample `sample` through the stages of a chain, on the calling thread, after its image was decoded completely. The rows are ignored:
+// decoders also call functions that take some rows at a time.
+int32_t penstock_run_decoded(const PenstockDecoded *decoded, int64_t sample, int64_t first_row, int64_t end_row);
 
 // Computes a part of a stage's output for its first sample, on the calling thread. Returns PENSTOCK_DONE or PENSTOCK_OUT_OF_MEMORY.
 int32_t penstock_compute_part(const PenstockStage *stage, int64_t rank, const PenstockPart *source, const PenstockPart *target);

@@ -79,6 +79,7 @@ void run_chains(int64_t seed) {
   const int64_t core = 0;
   expect(penstock_run_chain(&chain, stages, &crew, &core) == PENSTOCK_DONE, "memory");
   std::vector<PenstockRegion> regions(kSamples);
+  std::vector<PenstockPart> parts(kSamples);
   expect(penstock_read_regions(&chain, stages, regions.data()) == PENSTOCK_DONE, "memory");
   for (int64_t n = 0; n < kSamples; ++n) {
     // Only the region that is read is in memory.
@@ -89,8 +90,14 @@ void run_chains(int64_t seed) {
       const auto row = sources[n].begin() + (y * kSide + anchor[1]) * 3;
       pixels.insert(pixels.end(), row, row + extents[1] * 3);
     }
-    const PenstockPart part{pixels.data(), {extents[1] * 3, 3, 1}, read};
-    expect(penstock_run_sample(&chain, stages, n, &part) == PENSTOCK_DONE, "memory");
+    parts[n] = {pixels.data(), {extents[1] * 3, 3, 1}, read};
+    if (n % 2) {
+      expect(penstock_run_sample(&chain, stages, n, &parts[n]) == PENSTOCK_DONE, "memory");
+      continue;
+    }
+    parts[n].data = nullptr;  // a decoder's threads set it
+    const PenstockDecoded decoded{&chain, stages, parts.data(), pixels.data()};
+    expect(penstock_run_decoded(&decoded, n, 0, extents[0]) == PENSTOCK_DONE, "memory");
   }
   for (int64_t n = 0; n < kSamples; ++n) {
     for (int64_t y = 0; y < kPadded; ++y) {

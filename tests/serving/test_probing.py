@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock import fn, pipeline_def
-from penstock.kernels.cpu.jpeg.files import decode_files_for_chain
+from penstock.kernels.cpu.jpeg.files import decode_files
 from penstock.serving.probing import multi_run_sources, probe, streams
 from penstock.serving.warming import usual
 from penstock.types import FLOAT
@@ -16,7 +16,7 @@ from penstock.types import FLOAT
 def test_the_usual_pipeline_is_known_and_warm_after_a_probe() -> None:
     (output,) = probe(usual())
     assert (output.dtype, output.dims) == (FLOAT, (3, 224, 224))
-    assert decode_files_for_chain.signatures
+    assert decode_files.signatures
 
 
 def test_extents_that_depend_on_the_input_are_unknown() -> None:

@@ -265,12 +265,17 @@ class Chain:
         regions = np.empty(self.samples, REGION)
         return regions if _is_done(core().penstock_read_regions(self.header, self.table, address(regions))) else None
 
-    def places(self) -> tuple[int, int, int]:
-        """Return three addresses for compiled code: that of the function that :meth:`run_sample` calls, and those of the function's first
-        two arguments. They are valid as long as this object exists.
+    def consumer(self, sources: np.ndarray, pixels: np.ndarray) -> tuple[int, np.ndarray]:
+        """Return the address of a C function that computes a sample from an image that was decoded to ``pixels``, and its first argument,
+        which the caller must keep alive; see ``Consumer`` in ``kernels/cpu/jpeg/scan.py``.
+
+        Args:
+            sources: a ``PART`` of each sample's source, whose address of elements the function sets; see :meth:`run_sample`.
+            pixels: memory in which a thread decodes one image after the other.
         """
         header, table = (np.frombuffer(words, np.uint8) for words in (self.header, self.table))
-        return ctypes.cast(core().penstock_run_sample, ctypes.c_void_p).value or 0, address(header), address(table)
+        function = ctypes.cast(core().penstock_run_decoded, ctypes.c_void_p).value or 0
+        return function, np.array([address(each) for each in (header, table, sources, pixels)])
 
     def run_sample(self, sample: int, source: np.ndarray) -> None:
         """Compute one sample on the calling thread, without the GIL.

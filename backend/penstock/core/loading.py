@@ -12,7 +12,7 @@ from penstock.errors import PenstockError
 if TYPE_CHECKING:
     from pathlib import Path
 
-CORE_VERSION = 7
+CORE_VERSION = 8
 """The version of the interface in `core.h`; the library must have the same version."""
 
 # The return type and the argument types of each function of `core.h`.
@@ -20,6 +20,7 @@ _FUNCTIONS = {
     "penstock_run_chain": (c_int32, c_void_p, c_void_p, c_void_p, c_void_p),
     "penstock_read_regions": (c_int32, c_void_p, c_void_p, c_void_p),
     "penstock_run_sample": (c_int32, c_void_p, c_void_p, c_int64, c_void_p),
+    "penstock_run_decoded": (c_int32, c_void_p, c_int64, c_int64, c_int64),
     "penstock_compute_part": (c_int32, c_void_p, c_int64, c_void_p, c_void_p),
     "penstock_compute_records": (c_int32, c_void_p, c_void_p, c_void_p),
     "penstock_copy_blocks": (None, c_void_p, c_int64, c_int64),

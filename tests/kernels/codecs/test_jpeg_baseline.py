@@ -20,7 +20,7 @@ from penstock.kernels.codecs import image_codec
 from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_header import ImageError, read_header
 from penstock.kernels.codecs.jpeg_baseline import decode_region
-from penstock.kernels.cpu.jpeg.files import decode_file
+from penstock.kernels.cpu.jpeg.files import decode_files
 from penstock.kernels.windows import Region
 from penstock.serving.probing import made_up_image
 from penstock.types import DALIImageType
@@ -132,10 +132,10 @@ def test_kernels_are_compiled_once_whether_files_can_be_written_or_not() -> None
     output = np.empty((*WINDOW.extents, 3), np.uint8)
     decode(encoded, read_header(encoded), output, region=WINDOW)
     # It may have been compiled for other types of arrays before, by kernels that call it.
-    known = list(decode_file.signatures)
+    known = list(decode_files.signatures)
     writable = encoded.copy()
     decode(writable, read_header(writable), output, region=WINDOW)
-    assert decode_file.signatures == known
+    assert decode_files.signatures == known
 
 
 def test_what_a_served_pipeline_is_tried_with_is_decoded_by_kernels() -> None:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _local = threading.local()
 _scans, _pixels = ThreadBuffers(), ThreadBuffers()
+_NO_ROWS = np.empty(0, np.uint8)
+_ANY_NUMBER = np.iinfo(np.int64).max
 
 
 def decode_region(
@@ -48,11 +50,15 @@ def decode_region(
         scale: the factor by which the image is reduced: 1, 2, 4 or 8.
         smooth: whether to interpolate chroma that is subsampled by 2; otherwise samples are repeated.
     """
-    from penstock.kernels.cpu.jpeg.files import decode_file
+    from penstock.kernels.cpu.jpeg.files import Files, decode_files
+    from penstock.kernels.cpu.jpeg.scan import NO_CONSUMER
 
-    bench, place = _bench(encoded.size, header.width), encoded.__array_interface__["data"][0]
-    (top, left), size = region.anchor, (header.height, header.width)
-    return bool(decode_file(place, encoded.size, *size, scale, top, left, output, reverse, smooth, bench))
+    places, sizes, scales, order = np.array([[address(encoded)], [encoded.size], [scale], [0]], np.int64)
+    headers, regions = np.array([[header.height, header.width]]), np.array([[*region.anchor, *output.shape[:2]]])
+    files = Files(places, sizes, np.array([address(output)]), headers, scales, regions, order)
+    taken, decoded, bench = np.zeros(1, np.int64), np.zeros(1, np.bool_), _bench(encoded.size, header.width)
+    decode_files(files, output.shape[2], reverse, smooth, _ANY_NUMBER, NO_CONSUMER, _NO_ROWS, taken, decoded, bench)
+    return bool(decoded[0])
 
 
 def decode_together(
@@ -88,13 +94,14 @@ def decode_together(
         Which files were decoded; the pixels of other files are undefined.
     """
     from penstock.kernels.cpu.jpeg.files import Files, decode_files
+    from penstock.kernels.cpu.jpeg.scan import NO_CONSUMER
 
     columns, owners = Files(files.places, files.sizes, targets, headers, scales, regions, order), None
     if len(order) < num_threads and regions[order, 2:].prod(axis=1).max() >= 2 * _MIN_PIXELS_OF_PART:
         columns, owners = _split_by_restarts(columns, channels, num_threads)
 
     def decode(taken: np.ndarray, decoded: np.ndarray, bench: Bench) -> None:
-        decode_files(columns, channels, reverse, smooth, most_scans, taken, decoded, bench)
+        decode_files(columns, channels, reverse, smooth, most_scans, NO_CONSUMER, _NO_ROWS, taken, decoded, bench)
 
     decoded = on_all_threads(decode, columns, parallel, num_threads)
     if owners is None:
@@ -126,21 +133,21 @@ def decode_for_chain(
     Returns:
         Which samples were computed.
     """
-    from penstock.kernels.cpu.jpeg.files import Files, decode_files_for_chain
+    from penstock.kernels.cpu.jpeg.files import Files, decode_files
+    from penstock.kernels.cpu.jpeg.scan import Consumer
 
     columns = Files(files.places, files.sizes, np.empty(len(files), np.int64), headers, scales, regions, order)
     parts = np.zeros(len(files), PART)
     parts["strides"][:, 0], parts["strides"][:, 1], parts["strides"][:, 2] = channels * regions[:, 3], channels, 1
     parts["anchor"][:, :2] = regions[:, :2]
     parts["extents"][:, :2], parts["extents"][:, 2] = regions[:, 2:], channels
-    places, first = chain.places(), address(parts)
     shape = (channels * int(regions[:, 2:].prod(axis=1).max()),)
 
     def compute(taken: np.ndarray, decoded: np.ndarray, bench: Bench) -> None:
         pixels = _pixels.array(shape, np.dtype(np.uint8))
-        decode_files_for_chain(
-            columns, channels, reverse, most_scans, places, first, PART.itemsize, address(pixels), taken, decoded, bench
-        )
+        function, context = chain.consumer(parts, pixels)
+        consumer = Consumer(function, address(context), int(regions[:, 2].max()), 0)
+        decode_files(columns, channels, reverse, True, most_scans, consumer, pixels, taken, decoded, bench)
 
     return on_all_threads(compute, columns, parallel, num_threads)
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from penstock.core.arrays import address
+from penstock.kernels.cpu import signatures
 from penstock.kernels.cpu.fixed_point import BLOCK, sum_columns
-from penstock.kernels.cpu.jpeg.files import COLUMNS, LEFT, ROWS, TOP, Bench, Files, read_numbered
-from penstock.kernels.cpu.jpeg.scan import (
-    MAX_UNIT_ROWS,
-    Memory,
-    Scan,
-    begin_strips,
-    convert_strip,
-    decode_strip,
-    is_complete,
-)
-from penstock.kernels.cpu.memory import counted
-from penstock.kernels.cpu.options import inner, kernel
-from penstock.kernels.cpu.parts import elements_at
+from penstock.kernels.cpu.jpeg.files import COLUMNS, LEFT, ROWS, TOP, Bench, Files, decode_files
+from penstock.kernels.cpu.jpeg.scan import MAX_UNIT_ROWS, Consumer
+from penstock.kernels.cpu.options import cfunc, inner
+from penstock.kernels.cpu.parts import bytes_at, elements_at, record_at
 from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.operators.image._rescale_normalize_cpu import sum_rows_to_planes
 
@@ -34,13 +29,20 @@ RESIZING = np.dtype(
 """How to resize one image. For each axis: the address of the first input position of each filter, the number of filters, the address of
 the weights, the number of weights per filter, and the weights' fractional bits. Then the address of the normalization factors, and the
 number of factors per channel."""
+_IMAGE = np.dtype(
+    [("resizing", RESIZING), ("target", np.int64), *((name, np.int64) for name in ("top", "left", "rows", "columns"))]
+)
+"""An image: how to resize it, the address of the result, float32, and the region of the image to resize."""
+_THREAD = np.dtype([(name, np.int64) for name in ("images", "image_count", "pixels", "lines")])
+"""A thread's work: the address and number of the batch's ``_IMAGE`` records, and the addresses of memory for decoded rows of an image,
+and for the horizontally resized region."""
 _CHANNELS = 3
 _BYTE = np.dtype(np.uint8)
 _ROWS = 128
-"""Number of decoded rows from which on a strip is resized horizontally, few enough for the cache; the last strip may have fewer."""
+"""The minimum number of decoded rows that are resized horizontally at a time, few enough for the cache; `sum_columns` needs ``BLOCK``."""
 _MAX_ROWS = _ROWS + BLOCK + 2 * MAX_UNIT_ROWS
 
-_pixels, _between = ThreadBuffers(), ThreadBuffers()
+_pixels, _lines = ThreadBuffers(), ThreadBuffers()
 
 
 def columns_of(
@@ -76,72 +78,47 @@ def decode_and_resample(
             ``files.targets`` are the addresses of the results, float32.
         resizings: a :data:`RESIZING` record for each file.
     """
-    rows, columns = files.regions[:, ROWS], files.regions[:, COLUMNS]
-    pixels = _pixels.array((_CHANNELS * _MAX_ROWS * int(columns.max()),), _BYTE)
-    between = _between.array((_CHANNELS * int((rows * resizings["width"]).max()),), _BYTE)
-    _decode_and_resample(files, most_scans, resizings, taken, decoded, bench, pixels, between)
+    images = np.empty(len(resizings), _IMAGE)
+    images["resizing"], images["target"] = resizings, files.targets
+    for name, column in (("top", TOP), ("left", LEFT), ("rows", ROWS), ("columns", COLUMNS)):
+        images[name] = files.regions[:, column]
+    pixels = _pixels.array((_CHANNELS * _MAX_ROWS * int(images["columns"].max()),), _BYTE)
+    lines = _lines.array((_CHANNELS * int((images["rows"] * resizings["width"]).max()),), _BYTE)
+    thread = np.array((address(images), len(images), address(pixels), address(lines)), _THREAD)
+    consumer = Consumer(_resize_rows.address, address(thread), _ROWS, BLOCK)
+    decode_files(files, _CHANNELS, False, True, most_scans, consumer, pixels, taken, decoded, bench)
 
 
-@kernel
-def _decode_and_resample(
-    files: Files,
-    most_scans: int,
-    resizings: np.ndarray,
-    taken: np.ndarray,
-    decoded: np.ndarray,
-    bench: Bench,
-    pixels: np.ndarray,
-    between: np.ndarray,
-) -> None:
-    turn = counted(taken)
-    while turn < files.order.size:
-        number = files.order[turn]
-        supported, scan = read_numbered(files, number, most_scans, bench)
-        region, resizing = files.regions[number], resizings[number]
-        line = _CHANNELS * resizing.width
-        lines = between[: region[ROWS] * line].reshape((region[ROWS], line))
-        if supported and _decode_and_resample_columns(scan, bench.memory, region, resizing, pixels, lines):
-            _resample_rows(lines, region, resizing, files.targets[number])
-            decoded[number] = True
-        turn = counted(taken)
+@cfunc(f"{signatures.pointer_to(_THREAD)}, int64, int64, int64", "int32")
+def _resize_rows(thread: Any, number: int, first: int, end: int) -> int:
+    """Resize decoded rows of an image horizontally; after the last ones, resize the image vertically and store it. Return 0."""
+    work = record_at(thread)
+    image = elements_at(work.images, work.image_count, _IMAGE)[number]
+    line = _CHANNELS * image.resizing.width
+    lines = bytes_at(work.lines, image.rows * line).reshape((image.rows, line))
+    pixels = bytes_at(work.pixels, (end - first) * image.columns * _CHANNELS)
+    _resize_columns(image, pixels.reshape((end - first, image.columns * _CHANNELS)), lines[first:end])
+    if end == image.rows:
+        _resize_and_store(image, lines)
+    return 0
 
 
 @inner
-def _decode_and_resample_columns(
-    scan: Scan, memory: Memory, region: np.ndarray, resizing: np.record, pixels: np.ndarray, lines: np.ndarray
-) -> bool:
-    """Decode a region in strips of rows, and resize each strip horizontally before the next one overwrites it.
-
-    Returns whether the region was decoded completely.
-
-    Args:
-        pixels: memory for the pixels of a strip, reused for each strip.
-        lines: receives the horizontally resized region.
-    """
-    width, rows, columns = resizing.width, region[ROWS], region[COLUMNS]
-    starts = _numbers(resizing.starts, 1, width).reshape(width) - np.int32(region[LEFT])
-    weights = _numbers(resizing.weights, width, resizing.taps)
-    image = pixels[: _MAX_ROWS * columns * _CHANNELS].reshape((_MAX_ROWS, columns * _CHANNELS))
-    strips = begin_strips(scan, memory, region[TOP], region[LEFT], rows, columns, _CHANNELS, True)
-    resized, done = 0, 0
-    for row in range(strips.begin, strips.last + 1):
-        if not decode_strip(scan, memory, strips, row):
-            return False
-        done = convert_strip(scan, memory, strips, row, done, image.reshape(-1), resized, False)
-        # `sum_columns` needs at least BLOCK rows, so leave that many for the last strip.
-        if done == rows or resized + _ROWS <= done <= rows - BLOCK:
-            sum_columns(image[: done - resized], _CHANNELS, starts, weights, resizing.bits, lines[resized:done])
-            resized = done
-    return is_complete(scan, memory, strips)
+def _resize_columns(image: np.record, pixels: np.ndarray, lines: np.ndarray) -> None:
+    resizing = image.resizing
+    starts = _numbers(resizing.starts, 1, resizing.width).reshape(resizing.width) - np.int32(image.left)
+    weights = _numbers(resizing.weights, resizing.width, resizing.taps)
+    sum_columns(pixels, _CHANNELS, starts, weights, resizing.bits, lines)
 
 
 @inner
-def _resample_rows(lines: np.ndarray, region: np.ndarray, resizing: np.record, target: np.int64) -> None:
+def _resize_and_store(image: np.record, lines: np.ndarray) -> None:
+    resizing = image.resizing
     height, width = resizing.height, resizing.width
-    values = elements_at(target, _CHANNELS * height * width, np.float32(0))
+    values = elements_at(image.target, _CHANNELS * height * width, np.float32(0))
     sum_rows_to_planes(
         lines,
-        _numbers(resizing.row_starts, 1, height).reshape(height) - np.int32(region[TOP]),
+        _numbers(resizing.row_starts, 1, height).reshape(height) - np.int32(image.top),
         _numbers(resizing.row_weights, height, resizing.row_taps),
         resizing.row_bits,
         _numbers(resizing.factors, _CHANNELS, resizing.factors_of_a_channel).view(np.float32),

@@ -1,4 +1,4 @@
-"""Decode JPEG files: a single file, or those of a batch, in which each thread takes the next file when it has finished one.
+"""Decode the JPEG files of a batch; each thread takes the next file when it has finished one.
 
 Files that these kernels do not support, and damaged files, are left to libraries.
 """
@@ -24,7 +24,15 @@ from penstock.kernels.cpu.jpeg.coefficients import (
 from penstock.kernels.cpu.jpeg.colour import LANES
 from penstock.kernels.cpu.jpeg.markers import count_markers
 from penstock.kernels.cpu.jpeg.progressive import read_coefficients
-from penstock.kernels.cpu.jpeg.scan import Memory, Scan, copy_scan, decode_scan, ends_image, units_of_region
+from penstock.kernels.cpu.jpeg.scan import (
+    Consumer,
+    Memory,
+    Scan,
+    copy_scan,
+    decode_scan,
+    ends_image,
+    units_of_region,
+)
 from penstock.kernels.cpu.jpeg.segments import (
     COMPONENTS,
     HEIGHT,
@@ -38,9 +46,9 @@ from penstock.kernels.cpu.jpeg.segments import (
     read_segments,
 )
 from penstock.kernels.cpu.jpeg.transform import FULL_SIZE
-from penstock.kernels.cpu.memory import call, counted
+from penstock.kernels.cpu.memory import counted
 from penstock.kernels.cpu.options import brief, inner, kernel
-from penstock.kernels.cpu.parts import bytes_at, elements_at
+from penstock.kernels.cpu.parts import bytes_at
 
 _START_OF_SCAN = np.uint8(0xDA)
 TOP, LEFT, ROWS, COLUMNS = range(4)
@@ -185,47 +193,21 @@ def _fill_planes(
 
 
 @kernel
-def decode_file(
-    place: int,
-    size: int,
-    height: int,
-    width: int,
-    scale: int,
-    top: int,
-    left: int,
-    output: np.ndarray,
-    reverse: bool,
-    smooth: bool,
-    bench: Bench,
-) -> bool:
-    """Decode a region of a file's image; return False, with ``output`` undefined, if the file has to be left to a library.
-
-    Args:
-        place, size, height, width, scale: as for :func:`read_scan`.
-        top, left: the region's first row and column.
-        output: receives the region; uint8 of shape (H, W, C), contiguous.
-        reverse: whether the pixels are in BGR order.
-        smooth: as for :func:`decode_scan`.
-    """
-    if output.shape[1] < LANES:
-        return False
-    region = top, left, output.shape[0], output.shape[1]
-    end, scan = read_scan(place, size, height, width, scale, region, bench.segments, bench.data)
-    return end > 0 and decode_scan(scan, bench.memory, top, left, output, reverse, smooth)
-
-
-@kernel
 def decode_files(
     files: Files,
     channels: int,
     reverse: bool,
     smooth: bool,
     most_scans: int,
+    consumer: Consumer,
+    rows: np.ndarray,
     taken: np.ndarray,
     decoded: np.ndarray,
     bench: Bench,
 ) -> None:
     """Decode files that no other thread has taken, until none are left.
+
+    It is the only compiled function with the decoder, whose compilation takes long: what is computed from images is a consumer's task.
 
     Args:
         files: all files of the batch.
@@ -233,62 +215,33 @@ def decode_files(
         reverse: whether the output's channels are in BGR order.
         smooth: as for :func:`decode_scan`.
         most_scans: the maximum number of scan markers; files with more are left to libraries.
+        consumer: the function that takes the images in place of ``files.targets``, or ``NO_CONSUMER``.
+        rows: memory for the rows that the consumer takes at a time: the ``pixels`` of :func:`decode_scan`.
         taken: the number of files that threads have taken; int64 of shape (1,).
-        decoded: set to True for each file that was decoded.
+        decoded: set to True for each file that was decoded, and that the consumer did not refuse.
         bench: this thread's scratch memory.
     """
     turn = counted(taken)
     while turn < files.order.size:
         number = files.order[turn]
-        decoded[number] = _decode_numbered(files, number, channels, reverse, smooth, most_scans, bench)
+        place, size = files.places[number], files.sizes[number]
+        height, width = files.headers[number, 0], files.headers[number, 1]
+        wanted = files.regions[number]
+        region = wanted[TOP], wanted[LEFT], wanted[ROWS], wanted[COLUMNS]
+        end, scan = read_scan(place, size, height, width, files.scales[number], region, bench.segments, bench.data)
+        supported = end > 0 and wanted[COLUMNS] >= LANES
+        if supported:
+            # The data in between need not be searched: they were read up to the end of the image.
+            encoded, start = bytes_at(place, size), bench.segments.numbers[START]
+            scans = count_markers(encoded[:start], _START_OF_SCAN) + count_markers(encoded[end:], _START_OF_SCAN)
+            supported = scans <= most_scans
+        if supported:
+            pixels = rows
+            if not consumer.function:
+                pixels = bytes_at(files.targets[number], wanted[ROWS] * wanted[COLUMNS] * channels)
+            supported = decode_scan(scan, bench.memory, region, channels, pixels, reverse, smooth, consumer, number)
+        decoded[number] = supported
         turn = counted(taken)
-
-
-@kernel
-def decode_files_for_chain(
-    files: Files,
-    channels: int,
-    reverse: bool,
-    most_scans: int,
-    chain: tuple[int, int, int],
-    parts: int,
-    part_bytes: int,
-    pixels: int,
-    taken: np.ndarray,
-    decoded: np.ndarray,
-    bench: Bench,
-) -> None:
-    """Decode files that no other thread has taken, and run a chain of the compiled core on each image, until no files are left.
-
-    Args:
-        files, channels, reverse, most_scans, taken, bench: as for :func:`decode_files`; ``files.targets`` are set here.
-        chain: the addresses that :meth:`~penstock.core.chains.Chain.places` returns.
-        parts: the address of an array with a ``PART`` of ``part_bytes`` for each file, whose address of pixels is set here.
-        pixels: the address of memory in which this thread decodes one file after the other.
-        decoded: set to True for each sample that was computed.
-    """
-    run, header, table = chain
-    turn = counted(taken)
-    while turn < files.order.size:
-        number = files.order[turn]
-        files.targets[number] = pixels
-        if _decode_numbered(files, number, channels, reverse, True, most_scans, bench):
-            part = parts + number * part_bytes
-            # The first field of a part is the address of its elements.
-            elements_at(part, 1, np.int64(0))[0] = pixels
-            decoded[number] = call(run, (header, table, number, part)) == 0
-        turn = counted(taken)
-
-
-@inner
-def _decode_numbered(
-    files: Files, number: int, channels: int, reverse: bool, smooth: bool, most_scans: int, bench: Bench
-) -> bool:
-    region = files.regions[number]
-    supported, scan = read_numbered(files, number, most_scans, bench)
-    size = region[ROWS] * region[COLUMNS] * channels
-    output = bytes_at(files.targets[number], size).reshape(region[ROWS], region[COLUMNS], channels)
-    return supported and decode_scan(scan, bench.memory, region[TOP], region[LEFT], output, reverse, smooth)
 
 
 @brief
@@ -296,20 +249,3 @@ def has_restarts(place: int, size: int, segments: Segments) -> bool:
     """Return whether a file is a baseline JPEG with restart intervals."""
     known = read_segments(bytes_at(place, size), segments)
     return known and segments.numbers[INTERVAL] > 0 and not segments.numbers[PROGRESSIVE]
-
-
-@kernel
-def read_numbered(files: Files, number: int, most_scans: int, bench: Bench) -> tuple[bool, Scan]:
-    """Read file ``number`` of a batch; return whether the file and its region are supported, and its scan."""
-    place, size = files.places[number], files.sizes[number]
-    height, width = files.headers[number, 0], files.headers[number, 1]
-    wanted = files.regions[number]
-    region = wanted[TOP], wanted[LEFT], wanted[ROWS], wanted[COLUMNS]
-    end, scan = read_scan(place, size, height, width, files.scales[number], region, bench.segments, bench.data)
-    supported = end > 0 and files.regions[number, COLUMNS] >= LANES
-    if supported:
-        # The data in between need not be searched: they were read up to the end of the image.
-        encoded, start = bytes_at(place, size), bench.segments.numbers[START]
-        scans = count_markers(encoded[:start], _START_OF_SCAN) + count_markers(encoded[end:], _START_OF_SCAN)
-        supported = scans <= most_scans
-    return supported, scan

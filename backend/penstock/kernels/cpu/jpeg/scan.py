@@ -24,6 +24,7 @@ from penstock.kernels.cpu.jpeg.colour import (
 )
 from penstock.kernels.cpu.jpeg.entropy import ENDED, FULL, MARGIN, decode_block, order_of, refilled
 from penstock.kernels.cpu.jpeg.transform import OTHER, PAIR, PLACES, transform_pair
+from penstock.kernels.cpu.memory import call
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
 from penstock.kernels.cpu.simd import at, pointer
 from penstock.kernels.cpu.simd_integers import any_lane, copy_chunk, put, zeros_short
@@ -228,7 +229,7 @@ class _Places(NamedTuple):
     pixels: types.CPointer
 
 
-class Strips(NamedTuple):
+class _Strips(NamedTuple):
     """The state of decoding a region strip by strip.
 
     Attributes:
@@ -252,29 +253,65 @@ class Strips(NamedTuple):
     channels: int
 
 
+class Consumer(NamedTuple):
+    """A C function that takes the rows of decoded images, while they are in the cache, in place of writing them to `Files.targets`.
+
+    Attributes:
+        function: the function's address; 0: there is none. Its arguments are ``context``, the number of the file, the first row that it
+            has not taken and the row after the last one that is decoded, all int64; its result is int32: 0, or another number if the
+            image's sample cannot be computed.
+        context: the function's first argument.
+        rows: the minimum number of rows that it takes, except for the last ones of an image.
+        last_rows: the minimum number of rows that are left for the last call, unless there is one call only.
+    """
+
+    function: int
+    context: int
+    rows: int
+    last_rows: int
+
+
+NO_CONSUMER = Consumer(0, 0, 0, 0)
+
+
 @kernel
 def decode_scan(
-    scan: Scan, memory: Memory, top: int, left: int, output: np.ndarray, reverse: bool, smooth: bool
+    scan: Scan,
+    memory: Memory,
+    region: tuple[int, int, int, int],
+    channels: int,
+    pixels: np.ndarray,
+    reverse: bool,
+    smooth: bool,
+    consumer: Consumer,
+    number: int,
 ) -> bool:
-    """Decode a region of an image from its scan; return False for damaged data.
+    """Decode a region of an image from its scan; return False for damaged data, or if ``consumer`` does.
 
     Args:
         scan: a :class:`Scan`.
         memory: from :func:`memory_for`, for images at least as wide.
-        top, left: the region's first row and column.
-        output: filled with the region; uint8 of shape (H, W, C), contiguous, at least ``LANES`` wide. If it has one channel and the
-            image three components, only luma is decoded.
+        region: the region's first row and column, and its number of rows and columns, of which it has at least ``LANES``.
+        channels: the number of channels of the pixels. If it is 1, and the image has three components, only luma is decoded.
+        pixels: filled with the region; uint8 of shape (H * W * C,), contiguous. If there is a consumer, each of its calls finds
+            the first row that it takes at the beginning, and ``pixels`` has space for ``consumer.rows + consumer.last_rows`` rows and those
+            of two units, or for all rows.
         reverse: whether the pixels are in BGR order.
         smooth: whether chroma is smoothed where it is halved; otherwise samples are repeated.
+        consumer: the function that takes the rows, or ``NO_CONSUMER``.
+        number: the file's number, for the consumer.
     """
-    rows, columns, channels = output.shape
-    strips = begin_strips(scan, memory, top, left, rows, columns, channels, smooth)
-    pixels, done = output.reshape(-1), 0
+    strips = _begin_strips(scan, memory, region, channels, smooth)
+    rows, taken, done = strips.rows, 0, 0
     for row in range(strips.begin, strips.last + 1):
-        if not decode_strip(scan, memory, strips, row):
+        if not _decode_strip(scan, memory, strips, row):
             return False
-        done = convert_strip(scan, memory, strips, row, done, pixels, 0, reverse)
-    return is_complete(scan, memory, strips)
+        done = _convert_strip(scan, memory, strips, row, done, pixels, taken, reverse)
+        if consumer.function and (done == rows or taken + consumer.rows <= done <= rows - consumer.last_rows):
+            if call(consumer.function, (consumer.context, number, taken, done)):
+                return False
+            taken = done
+    return _is_complete(scan, memory, strips)
 
 
 @njit(inline="always", **OPTIONS)
@@ -296,10 +333,11 @@ def is_progressive(scan: Scan) -> bool:
 
 
 @inner
-def begin_strips(
-    scan: Scan, memory: Memory, top: int, left: int, rows: int, columns: int, channels: int, smooth: bool
-) -> Strips:
-    """Prepare to decode a region strip by strip; see :func:`decode_strip`."""
+def _begin_strips(
+    scan: Scan, memory: Memory, region: tuple[int, int, int, int], channels: int, smooth: bool
+) -> _Strips:
+    """Prepare to decode a region strip by strip; see :func:`_decode_strip`."""
+    top, left, rows, columns = region
     unit_height, unit_width, chroma_size = scan.size * scan.down, scan.size * scan.across, scan.chroma_size
     across, down = unit_width // chroma_size, unit_height // chroma_size
     first_column, last_column = units_of_region(left, columns, scan.width, unit_width, across)
@@ -330,18 +368,18 @@ def begin_strips(
         for c in range(scan.coefficients.planes.shape[0]):
             _order_quantizer(scan, memory, c, c, 0)
             _order_quantizer(scan, memory, c, c, OTHER)
-        return Strips(strip, 0, 0, first, first, last, top, left, rows, columns, channels)
+        return _Strips(strip, 0, 0, first, first, last, top, left, rows, columns, channels)
     begin, per_row = first, -(-scan.width // unit_width)
     while begin * per_row % scan.interval:
         begin -= 1
     begin_reading(scan, memory, begin * per_row // scan.interval)
     memory.coefficients[:] = 0
     blocks, used = _lay_out(scan, memory, strip, channels)
-    return Strips(strip, blocks, used, begin, first, last, top, left, rows, columns, channels)
+    return _Strips(strip, blocks, used, begin, first, last, top, left, rows, columns, channels)
 
 
 @inner
-def decode_strip(scan: Scan, memory: Memory, strips: Strips, row: int) -> bool:
+def _decode_strip(scan: Scan, memory: Memory, strips: _Strips, row: int) -> bool:
     """Decode a row of units; return False for damaged data. Rows must be decoded in order, from ``begin`` to ``last``."""
     if is_progressive(scan):
         return _transform_units(scan, memory, strips, row)
@@ -349,8 +387,8 @@ def decode_strip(scan: Scan, memory: Memory, strips: Strips, row: int) -> bool:
 
 
 @inner
-def convert_strip(
-    scan: Scan, memory: Memory, strips: Strips, row: int, done: int, pixels: np.ndarray, begin: int, reverse: bool
+def _convert_strip(
+    scan: Scan, memory: Memory, strips: _Strips, row: int, done: int, pixels: np.ndarray, begin: int, reverse: bool
 ) -> int:
     """Convert the rows of the region that a row of units completes; return the number of rows that are then done.
 
@@ -376,7 +414,7 @@ def convert_strip(
 
 
 @inner
-def is_complete(scan: Scan, memory: Memory, strips: Strips) -> bool:
+def _is_complete(scan: Scan, memory: Memory, strips: _Strips) -> bool:
     """Return whether the data end where they should. True if the last row that was read ends neither a restart interval nor the image."""
     is_last = strips.last == (scan.height - 1) // strips.strip.unit_height
     if is_progressive(scan) or not (is_last or memory.reader[_LEFT] == 0):
@@ -504,7 +542,7 @@ def _order_quantizer(scan: Scan, memory: Memory, c: int, pair: int, other: int) 
 
 
 @inner
-def _transform_units(scan: Scan, memory: Memory, strips: Strips, row: int) -> bool:
+def _transform_units(scan: Scan, memory: Memory, strips: _Strips, row: int) -> bool:
     """Compute the samples of a row of units from coefficients; return False for damaged data."""
     strip, sizes = strips.strip, zeros_short(16)
     planes, quantizers = pointer(memory.planes), pointer(memory.quantizers)
