@@ -15,7 +15,7 @@ import pytest
 
 from penstock.kernels import cpu
 from penstock.kernels.cpu.deferred import DeferredModule
-from penstock.kernels.cpu.source_digests import digest_of
+from penstock.kernels.cpu.source_digests import count_functions, digest_of
 
 _KERNEL = """
 double, halve = lambda x: 2 * x, lambda x: x / 2
@@ -100,11 +100,22 @@ def test_the_way_in_which_numpy_writes_scalars_does_not_count() -> None:
     assert digests[0] == digests[1]
 
 
-def _digest_of_source(source: str, **others: object) -> str:
-    # The digest includes functions of the package and of the main program.
+def _kernel_of_source(source: str, **others: object) -> Callable[..., object]:
+    # Digests include functions of the package and of the main program.
     names: dict[str, Any] = {"__name__": "__main__", **others}
     exec(source, names)
-    return digest_of(names["kernel"])
+    kernel: Callable[..., object] = names["kernel"]
+    return kernel
+
+
+def _digest_of_source(source: str, **others: object) -> str:
+    return digest_of(_kernel_of_source(source, **others))
+
+
+def test_functions_that_are_compiled_with_a_kernel_count_once() -> None:
+    """The kernel and three functions, although it calls each of these twice."""
+    again = "\n    return limited(halve(double(value)))\n"
+    assert count_functions(_kernel_of_source(_KERNEL + again)) == 4
 
 
 def test_comments_docstrings_and_line_numbers_do_not_count() -> None:
