@@ -15,6 +15,7 @@ import contextlib
 import gc
 import importlib.util
 import itertools
+import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -50,6 +51,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts background jobs of scripts with this signal ignored, and the servers that tests stop by it would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "exhaustive: takes long, runs with --exhaustive alone")
     config.addinivalue_line("markers", "cases(n, by): so many cases, of each group, are in the default run")
     config.addinivalue_line("markers", "every_case: all cases are in the default run")
