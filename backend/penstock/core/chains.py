@@ -266,8 +266,8 @@ class Chain:
         return regions if _is_done(core().penstock_read_regions(self.header, self.table, address(regions))) else None
 
     def consumer(self, sources: np.ndarray, pixels: np.ndarray) -> tuple[int, np.ndarray]:
-        """Return the address of a C function that computes a sample from an image that was decoded to ``pixels``, and its first argument,
-        which the caller must keep alive; see ``Consumer`` in ``kernels/cpu/jpeg/scan.py``.
+        """Return the address of a C function that computes a sample from an image that was decoded to ``pixels``, and its first argument;
+        see ``Consumer`` in ``kernels/cpu/jpeg/scan.py``. The caller must keep this chain, the argument, ``sources`` and ``pixels`` alive.
 
         Args:
             sources: a ``PART`` of each sample's source, whose address of elements the function sets; see :meth:`run_sample`.

@@ -131,7 +131,6 @@ def test_kernels_are_compiled_once_whether_files_can_be_written_or_not() -> None
     encoded = jpeg()
     output = np.empty((*WINDOW.extents, 3), np.uint8)
     decode(encoded, read_header(encoded), output, region=WINDOW)
-    # It may have been compiled for other types of arrays before, by kernels that call it.
     known = list(decode_files.signatures)
     writable = encoded.copy()
     decode(writable, read_header(writable), output, region=WINDOW)
