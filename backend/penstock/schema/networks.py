@@ -54,6 +54,9 @@ class Network(Protocol):
     @property
     def outputs(self) -> Sequence[NetworkTensor]: ...
 
+    def rows_to_run(self, count: int) -> int:
+        """Return the number of samples with which to run ``count`` samples: more, if few different numbers make the network faster."""
+
     def run(self, arrays: Mapping[str, Any], wanted: Sequence[str]) -> list[Any]:
         """Run the network once.
 

@@ -103,6 +103,10 @@ class TritonNetwork:
             )
         return NetworkTensor(entry["name"], dtype, ("batch", *dims) if batched else dims)
 
+    def rows_to_run(self, count: int) -> int:
+        """See :meth:`~penstock.schema.networks.Network.rows_to_run`."""
+        return count
+
     def run(self, arrays: Mapping[str, np.ndarray], wanted: Sequence[str]) -> list[np.ndarray | list[np.ndarray]]:
         """Run the model; see :meth:`~penstock.operators.inference._network.Network.run`."""
         pending = _Call(self._server, self._name, self._version)

@@ -1,11 +1,12 @@
 """Objects that one network finds and another one describes: with one request to a pipeline, and by clients that call both networks.
 
-    python tests/benchmarks/serving/identify.py [--device gpu]
+    python tests/benchmarks/serving/identify.py [--device gpu [--networks-device gpu]]
 
 This is the structure of detection and re-identification: a picture, the boxes in it, and a vector for each box, with which the object is
 found again in other pictures. PP-PicoDet (of the example `detector`) finds the regions of pages, and MobileNetV2 without its classifier
 (of `imagenet`) computes vectors of 1280 numbers. One Triton serves all models, with ONNX Runtime on the CPU: as many instances as there are
-cores, with one thread each. With ``--device gpu``, the pipeline's other steps are computed on a GPU. Clients prepare images with OpenCV,
+cores, with one thread each. With ``--device gpu``, the pipeline's other steps are computed on a GPU, and with ``--networks-device gpu`` the
+networks for all candidates, too, which needs ONNX Runtime for GPUs. Clients prepare images with OpenCV,
 crop between the calls, and send all crops of a page in one call. No client sends a page twice. "networks alone" is the limit: both
 networks, in as many processes as there are cores, on images and crops that were prepared before.
 
@@ -37,7 +38,9 @@ MIN_SCORE, MAX_OVERLAP, MAX_REGIONS = 0.4, 0.5, 100
 SIDE, FEATURES = 224, 1280
 _WORDS = ("the", "a", "of", "lines", "pages", "networks", "read", "boxes", "between", "columns", "figures", "shown")
 
-_INSTANCES = f"""instance_group [ {{ count: {CORES} kind: KIND_CPU }} ]
+# Two instances keep a GPU busy; the networks on the CPU need one for each core.
+_INSTANCES_BY_GPU = 2
+_INSTANCES = """instance_group [ {{ count: {count} kind: KIND_{kind} }} ]
 parameters {{ key: "num_threads" value {{ string_value: "1" }} }}
 """
 _CONFIG = f"""backend: "penstock"
@@ -89,7 +92,7 @@ from penstock.plugin.triton import autoserialize
 @autoserialize
 @pipeline_def(batch_size=64)
 def network():
-    x = fn.external_source(name="{source}", dtype=types.FLOAT, ndim=3)
+    x = fn.external_source(name="{source}", dtype=types.FLOAT, ndim=3, device="{device}")
     names = {outputs}
     found = fn.model(x, path=str(Path(__file__).with_name("{file}")), output_names=names)
     return tuple(fn.copy(own, name=name) for own, name in zip(found if len(names) > 1 else [found], names))
@@ -109,14 +112,14 @@ def networks() -> dict[str, bytes]:
         return {"detector.onnx": detector, "embedder.onnx": without_classifier(classifier)}
 
 
-def write_models(repository: Path, device: str, networks: dict[str, bytes]) -> None:
+def write_models(repository: Path, device: str, networks_device: str, networks: dict[str, bytes]) -> None:
     """Write the pipeline, and both networks as models."""
-    on_gpu = device == "gpu"
+    on_gpu, leaves_gpu = device == "gpu", device != networks_device
     text = _PIPELINE.format(
         decoder="mixed" if on_gpu else "cpu",
         reference='"opencv"',
-        to_network="images.cpu()" if on_gpu else "images",
-        crops="crops.cpu()" if on_gpu else "crops",
+        to_network="images.cpu()" if leaves_gpu else "images",
+        crops="crops.cpu()" if leaves_gpu else "crops",
         height=HEIGHT,
         width=WIDTH,
         strides=list(STRIDES),
@@ -127,7 +130,7 @@ def write_models(repository: Path, device: str, networks: dict[str, bytes]) -> N
     )
     _write(
         repository / "identify",
-        _CONFIG + (_INSTANCES if not on_gpu else _INSTANCES.replace("KIND_CPU", "KIND_GPU")),
+        _CONFIG + instances(device, networks_device),
         text,
         networks,
     )
@@ -136,9 +139,16 @@ def write_models(repository: Path, device: str, networks: dict[str, bytes]) -> N
         tensors += [
             f'output [ {{ name: "{own}" data_type: TYPE_FP32 dims: [ {shape} ] }} ]' for own, shape in outputs.items()
         ]
-        config = "\n".join(['backend: "penstock"', "max_batch_size: 64", *tensors, "dynamic_batching { }", _INSTANCES])
-        text = _NETWORK_PIPELINE.format(source=source, file=file, outputs=list(outputs))
+        config = "\n".join(['backend: "penstock"', "max_batch_size: 64", *tensors, "dynamic_batching { }"])
+        config += "\n" + instances(networks_device, networks_device)
+        text = _NETWORK_PIPELINE.format(source=source, device=networks_device, file=file, outputs=list(outputs))
         _write(repository / name, config, text, {file: networks[file]})
+
+
+def instances(device: str, networks_device: str) -> str:
+    """Return the part of a configuration that says how many instances there are, and on which device."""
+    count = CORES if networks_device == "cpu" else _INSTANCES_BY_GPU
+    return _INSTANCES.format(count=count, kind=device.upper())
 
 
 def _write(folder: Path, config: str, pipeline: str, networks: dict[str, bytes]) -> None:
@@ -253,11 +263,15 @@ def networks_alone(folder: Path, pages: Sequence[bytes]) -> Answer:
     """Return a function that runs both networks on images and crops that were prepared before."""
     import onnxruntime
 
+    provider: Any = "CPUExecutionProvider"
+    if "crops.cpu()" not in (text := (folder / "1" / "pipeline.py").read_text()) and 'device="mixed"' in text:
+        onnxruntime.preload_dlls()
+        provider = ("CUDAExecutionProvider", {"cudnn_conv_algo_search": "HEURISTIC"})
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     detector, embedder = (
-        onnxruntime.InferenceSession(str(folder / "1" / f"{name}.onnx"), options, providers=["CPUExecutionProvider"])
+        onnxruntime.InferenceSession(str(folder / "1" / f"{name}.onnx"), options, providers=[provider])
         for name in ("detector", "embedder")
     )
     runs: list[tuple[Any, np.ndarray]] = []
@@ -348,10 +362,13 @@ def main() -> None:
         "--height", type=int, default=2339, help="of pages, in pixels (default: %(default)s, A4 with 200 dpi)"
     )
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="of all steps but the networks")
+    parser.add_argument("--networks-device", choices=("cpu", "gpu"), default="cpu", help="gpu: only with --device gpu")
     parser.add_argument("--photographs", type=Path, default=PHOTOGRAPHS, help="a folder (default: %(default)s)")
     parser.add_argument("--networks", type=Path, help="a folder with both networks (default: made from packages)")
     parser.add_argument("--python-env", type=Path, help="the environment to serve from")
     options = parser.parse_args()
+    if options.networks_device == "gpu" and options.device == "cpu":
+        parser.error("--networks-device gpu needs --device gpu")
     pages = illustrated_pages(options.clients, options.height, options.photographs)
     print(f"date      {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {CORES} cores, load {os.getloadavg()[0]:.1f}")
     size = statistics.mean(len(page) for own in pages for page in own)
@@ -363,7 +380,7 @@ def main() -> None:
             known = networks()
         else:
             known = {path.name: path.read_bytes() for path in options.networks.glob("*.onnx")}
-        write_models(repository, options.device, known)
+        write_models(repository, options.device, options.networks_device, known)
         with serving(repository, options.python_env) as server:
             ways = Ways("identify", tuple(WAYS), "penstock, one request", "networks alone", differ=differ)
             found = take_turns(ways, server, repository / "identify", pages, options.rounds, options.seconds)

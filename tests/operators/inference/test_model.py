@@ -12,7 +12,8 @@ import pytest
 
 from penstock import Pipeline, fn, pipeline_def, types
 from penstock.errors import ConfinedPathError
-from penstock.operators.inference._onnx import _open
+from penstock.operators.inference import _onnx
+from penstock.operators.inference._onnx import CPU, OnnxNetwork, _open, _Sessions
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -82,6 +83,56 @@ def test_samples_of_equal_shapes_run_together(counting: Path) -> None:
     assert [int(own) for own in counts] == [3, 2, 3, 1, 2, 3, 1]
     for sample, own in zip(samples, negatives, strict=True):
         np.testing.assert_array_equal(own, -sample)
+
+
+def test_samples_are_added_where_the_network_prefers_other_numbers(
+    counting: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Networks on GPUs do."""
+    monkeypatch.setattr(OnnxNetwork, "rows_to_run", lambda self, count: 1 << (count - 1).bit_length())
+    samples = [np.full(3, index, np.float32) for index in range(8)]
+    for number, most, expected in (
+        (8, 8, [8] * 8),
+        (5, 8, [8] * 5),
+        (3, 8, [4] * 3),
+        (1, 8, [1]),
+        (5, 6, [6] * 5),
+        (7, 4, [4] * 7),
+    ):
+
+        def define(data: Any, most: int = most) -> Any:
+            return tuple(fn.model(data, path=str(counting), output_names=["count", "negative"], max_batch_size=most))
+
+        counts, negatives = run(define, samples[:number])
+        assert [int(own) for own in counts] == expected
+        np.testing.assert_array_equal(negatives, [-sample for sample in samples[:number]])
+
+
+def test_a_session_for_each_of_the_latest_shapes(doubling: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_onnx, "_MAX_SESSIONS_ON_GPU", 2)
+    sessions = _Sessions(str(doubling), [CPU], 1, 0)
+    one, two, three = ([(rows, 2, 3, 4)] for rows in (1, 2, 3))
+    first, second = sessions.of(one), sessions.of(two)
+    assert first is sessions.first is not second
+    assert sessions.of(one) is first
+    # The session for two rows has not been used for longest.
+    assert sessions.of(three) is second
+    assert sessions.of(two) is first
+
+
+def test_no_session_is_added_for_a_file_that_has_changed(doubling: Path, write_network: WriteNetwork) -> None:
+    sessions = _Sessions(str(doubling), [CPU], 1, 0)
+    write_network([("Neg", ["x"], ["y"])], {"x": ["n", 1]}, {"y": ["n", 1]}, name=doubling.name)
+    assert sessions.of([(1, 2, 3, 4)]) is sessions.of([(2, 2, 3, 4)]) is sessions.first
+
+
+def test_without_memory_for_another_session(doubling: Path, caplog: pytest.LogCaptureFixture) -> None:
+    sessions = _Sessions(str(doubling), [CPU], 1, 0)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_onnx, "_new_session", lambda *_: 1 / 0)
+        assert sessions.of([(1, 2, 3, 4)]) is sessions.of([(2, 2, 3, 4)]) is sessions.first
+    assert "slow for batches of varied sizes" in caplog.text
+    assert sessions.of([(3, 2, 3, 4)]) is sessions.first
 
 
 def test_several_inputs_by_name(write_network: WriteNetwork) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,13 +88,16 @@ class NetworkOperator(Operator):
                 raise RuntimeError(
                     f"{network.title} takes {tensor}. Got {dtype_name(batch.dtype)}: use `fn.cast`, or `dtype` of the operator before"
                 )
-        results: dict[int, list[Any]] = {}
+        results: list[tuple[_Group, list[Any]]] = []
         for group in self._groups(workspace, network, inputs, outputs):
             self._run_group(workspace, network, inputs, outputs, group, results)
         workspace.outputs = [
-            _batch(workspace, output, layout, {index: row[number] for index, row in results.items()})
+            _batch(workspace, output, layout, [(group, found[number]) for group, found in results])
             for number, (output, layout) in enumerate(zip(outputs, layouts))
         ]
+        if self.device == "gpu":
+            # The network may write its next results, for another pipeline and thus on another stream, to the memory that is copied here.
+            require_cupy("networks on the GPU").cuda.get_current_stream().synchronize()
         if len(workspace.inputs) == 1:
             for batch in workspace.outputs:
                 batch.source_infos = workspace.inputs[0].source_infos
@@ -129,36 +132,32 @@ class NetworkOperator(Operator):
         inputs: Sequence[NetworkTensor],
         outputs: Sequence[NetworkTensor],
         group: _Group,
-        results: dict[int, list[Any]],
+        results: list[tuple[_Group, list[Any]]],
     ) -> None:
-        """Run a group of samples and add the outputs to ``results``, by the index of the sample.
+        """Run a group of samples and add the group and its outputs to ``results``.
 
         If the group fails, run its samples one by one, so that only the samples at fault fail. This also gives results from networks whose
         outputs do not have one row per sample.
         """
-        arrays = {tensor.name: group.joined(batch) for tensor, batch in zip(inputs, workspace.inputs)}
+        count = rows = len(group.indices)
+        if group.stacked and count > 1:
+            rows = max(min(network.rows_to_run(count), self.args["max_batch_size"]), count)
+        arrays = {tensor.name: group.joined(batch, rows) for tensor, batch in zip(inputs, workspace.inputs)}
         try:
             found = network.run(arrays, [output.name for output in outputs])
             if group.stacked:
-                _check_rows(network.title, outputs, found, len(group.indices))
+                _check_rows(network.title, outputs, found, rows)
+                found = [own[:count] for own in found]
         except Exception as error:
             # After a timeout or a cancellation, do not retry samples one by one: each would end in the same way.
-            if len(group.indices) == 1 or isinstance(error, (TimeoutError, CancelledError)):
+            if count == 1 or isinstance(error, (TimeoutError, CancelledError)):
                 for index in group.indices:
                     workspace.fail(index, error)
                 return
             for index in group.indices:
                 self._run_group(workspace, network, inputs, outputs, _Group([index], True), results)
             return
-        for row, index in enumerate(group.indices):
-            # `_sample` slices rows, because indexing would turn a sample without dimensions into a number.
-            results[index] = [_sample(own, row) if group.stacked else own for own in found]
-
-
-def _sample(found: Any, row: int) -> Any:
-    if isinstance(found, list):
-        return found[row]
-    return found[row : row + 1].reshape(found.shape[1:])
+        results.append((group, found))
 
 
 @dataclass(frozen=True)
@@ -174,15 +173,26 @@ class _Group:
     indices: Sequence[int]
     stacked: bool
 
-    def joined(self, batch: Any) -> Any:
-        """Return the group's samples of a batch as one contiguous array, without a copy if they are adjacent in memory."""
-        if self.stacked and len(self.indices) == len(batch) and batch.elements is not None:
+    def joined(self, batch: Any, rows: int) -> Any:
+        """Return the group's samples of a batch as one contiguous array, without a copy if they are adjacent in memory.
+
+        If there are fewer than ``rows``, the last one is repeated.
+        """
+        if self.stacked and rows == len(self.indices) == len(batch) and batch.elements is not None:
             return batch.stacked()
         samples = [batch.samples[index] for index in self.indices]
+        samples += samples[-1:] * (rows - len(samples))
         numeric = np if batch.device_type == "cpu" else require_cupy("networks on the GPU")
         if not self.stacked:
             return numeric.ascontiguousarray(samples[0])
         return numeric.ascontiguousarray(samples[0][None]) if len(samples) == 1 else numeric.stack(samples)
+
+    def samples(self, found: Any) -> Sequence[Any]:
+        """Return the group's samples of one of the network's outputs."""
+        if not self.stacked or isinstance(found, list):
+            return found if self.stacked else [found]
+        # Rows are sliced, because indexing would turn a sample without dimensions into a number.
+        return [found[row : row + 1].reshape(found.shape[1:]) for row in range(len(found))]
 
 
 def _is_stacked(title: str, inputs: Sequence[NetworkTensor], shapes: Sequence[tuple[int, ...]]) -> bool:
@@ -237,12 +247,26 @@ def _listed(tensors: Sequence[NetworkTensor]) -> str:
     return "; ".join(map(str, tensors))
 
 
-def _batch(workspace: Workspace, output: NetworkTensor, layout: str, arrays: Mapping[int, Any]) -> Any:
-    """Copy arrays, which are given by the index of the sample, to one batch; samples without an array are empty."""
+def _batch(workspace: Workspace, output: NetworkTensor, layout: str, results: Sequence[tuple[_Group, Any]]) -> Any:
+    """Copy one of the network's outputs, which is given for each group, to one batch; samples in no group are empty."""
+    if len(results) == 1:
+        group, found = results[0]
+        if group.stacked and len(group.indices) == workspace.batch_size and not isinstance(found, list):
+            return _copied(workspace, output, layout, found)
+    arrays = {index: sample for group, found in results for index, sample in zip(group.indices, group.samples(found))}
     ndim = next((array.ndim for array in arrays.values()), max(len(output.dims) - 1, 0))
     check_layout(layout, ndim)
     shapes = [arrays[index].shape if index in arrays else (0,) * ndim for index in range(workspace.batch_size)]
     batch = workspace.allocate(shapes, OutputSpec(output.dtype, layout, ndim))
     for index, array in arrays.items():
         batch.samples[index][...] = array
+    return batch
+
+
+def _copied(workspace: Workspace, output: NetworkTensor, layout: str, found: Any) -> Any:
+    """Copy an output that has a row for each sample to a batch, at once."""
+    ndim = found.ndim - 1
+    check_layout(layout, ndim)
+    batch = workspace.allocate([found.shape[1:]] * len(found), OutputSpec(output.dtype, layout, ndim))
+    batch.stacked()[...] = found
     return batch

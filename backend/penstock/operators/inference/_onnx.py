@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import math
+import os
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from penstock.data_types import (
     BOOL,
@@ -51,6 +55,9 @@ _SUFFIXES = (".onnx", ".ort")
 _ERRORS_ONLY = 3
 # The first version of ONNX Runtime that is known to resolve links and to read external weights from the network's folder only.
 _CONFINING_VERSION = (1, 31)
+_MAX_SESSIONS_ON_GPU = 8
+"""The largest number of sessions of one network: of batches up to 32, there are six sizes (:meth:`OnnxNetwork.rows_to_run`)."""
+logger = logging.getLogger(__name__)
 _opening = threading.Lock()
 _open: weakref.WeakValueDictionary[tuple[object, ...], OnnxNetwork] = weakref.WeakValueDictionary()
 
@@ -68,29 +75,15 @@ class OnnxNetwork:
     max_batch_size = math.inf
 
     def __init__(self, path: str, providers: Sequence[str], num_threads: int, device_id: int | None) -> None:
-        import onnxruntime
-
         self.title = f"The network '{Path(path).name}'"
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = num_threads, 1
-        options.log_severity_level = _ERRORS_ONLY
-        # Disabled because ONNX Runtime would store a memory plan for every input shape that it ever gets.
-        options.enable_mem_pattern = False
-        # Disabled because threads that spin while they wait would take cores from preprocessing.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        settings = [{} if name == CPU or device_id is None else {"device_id": str(device_id)} for name in providers]
-        self._session = onnxruntime.InferenceSession(
-            path, options, providers=list(providers), provider_options=settings
-        )
-        # If a provider's libraries are missing, ONNX Runtime falls back to the next provider and only logs it.
-        if self._session.get_providers()[0] != providers[0]:
-            raise RuntimeError(
-                f"ONNX Runtime could not start {providers[0]}, but only {self._session.get_providers()[0]}: are its libraries installed?"
-            )
+        self._sessions = _Sessions(path, providers, num_threads, device_id)
         self.device_id = device_id
         self.inputs, self.outputs = (
             tuple(self._tensor(kind, own) for own in tensors)
-            for kind, tensors in (("input", self._session.get_inputs()), ("output", self._session.get_outputs()))
+            for kind, tensors in (
+                ("input", self._sessions.first.get_inputs()),
+                ("output", self._sessions.first.get_outputs()),
+            )
         )
 
     def _tensor(self, kind: str, own: Any) -> NetworkTensor:
@@ -101,10 +94,15 @@ class OnnxNetwork:
             )
         return NetworkTensor(own.name, _TYPES[element], tuple(own.shape))
 
+    def rows_to_run(self, count: int) -> int:
+        """See :meth:`~penstock.schema.networks.Network.rows_to_run`."""
+        return count if self.device_id is None else 1 << (count - 1).bit_length()
+
     def run(self, arrays: Mapping[str, Any], wanted: Sequence[str]) -> list[Any]:
-        """See :meth:`~penstock.operators.inference._network.Network.run`."""
+        """See :meth:`~penstock.schema.networks.Network.run`."""
         device, number = ("cpu", 0) if self.device_id is None else ("cuda", self.device_id)
-        binding = self._session.io_binding()
+        session = self._sessions.of([arrays[tensor.name].shape for tensor in self.inputs])
+        binding = session.io_binding()
         for tensor in self.inputs:
             array = arrays[tensor.name]
             address = array.ctypes.data if device == "cpu" else array.data.ptr
@@ -114,15 +112,113 @@ class OnnxNetwork:
         if device == "cuda":
             # The network runs on another stream, so the inputs must be complete.
             require_cupy("networks on the GPU").cuda.get_current_stream().synchronize()
-        self._session.run_with_iobinding(binding)
+        session.run_with_iobinding(binding)
         values = binding.get_outputs()
         if device == "cpu":
             return [value.numpy() for value in values]
         binding.synchronize_outputs()
-        cupy = require_cupy("networks on the GPU")
-        # Views, because ONNX Runtime's version of DLPack has no type for booleans and passes them as bytes.
         kinds = {tensor.name: numpy_dtype(tensor.dtype) for tensor in self.outputs}
-        return [cupy.from_dlpack(value).view(kinds[name]) for name, value in zip(wanted, values)]
+        return [_on_gpu(value, kinds[name], number) for name, value in zip(wanted, values)]
+
+
+class _Sessions:
+    """A network's sessions in ONNX Runtime: one on the CPU, and on a GPU one for each of the latest shapes of inputs.
+
+    cuDNN plans convolutions for one shape, and ONNX Runtime keeps only the plans of a session's last run. On an H200, MobileNetV2 took
+    1.8 ms for a batch of the last one's size, and 0.9 to 1.5 s for one of another size (2026-12-01, ONNX Runtime 1.31).
+
+    Args:
+        path, providers, num_threads, device_id: as for :class:`OnnxNetwork`.
+
+    Attributes:
+        first: the session that was made first.
+    """
+
+    def __init__(self, path: str, providers: Sequence[str], num_threads: int, device_id: int | None) -> None:
+        self._arguments = path, tuple(providers), num_threads, device_id
+        self._file = _identity(path)
+        self.first = _new_session(*self._arguments)
+        self._most = 1 if device_id is None else _MAX_SESSIONS_ON_GPU
+        self._lock = threading.Lock()
+        # The session that was used last is the last one.
+        self._by_shapes: dict[tuple[tuple[int, ...], ...], Any] = {}
+
+    def of(self, shapes: Sequence[tuple[int, ...]]) -> Any:
+        """Return the session for inputs of these shapes, in the network's order."""
+        if self._most == 1:
+            return self.first
+        key = tuple(shapes)
+        with self._lock:
+            session = self._by_shapes.pop(key, None) or self._another()
+            self._by_shapes[key] = session
+        return session
+
+    def _another(self) -> Any:
+        """Return a session for new shapes: a new one, or the one that has not been used for longest."""
+        if not self._by_shapes:
+            return self.first
+        # A new session has to be of the same network as the others.
+        if len(self._by_shapes) < self._most and _identity(self._arguments[0]) == self._file:
+            try:
+                return _new_session(*self._arguments)
+            except Exception as error:
+                # Probably, the GPU is short of memory. A session for other shapes gives the same results, only more slowly.
+                logger.warning("a network on the GPU will be slow for batches of varied sizes: %s", error)
+                self._most = len(self._by_shapes)
+        return self._by_shapes.pop(next(iter(self._by_shapes)))
+
+
+def _identity(path: str) -> tuple[int, ...]:
+    """Return numbers that change with the file."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _new_session(path: str, providers: Sequence[str], num_threads: int, device_id: int | None) -> Any:
+    import onnxruntime
+
+    if CUDA in providers and hasattr(onnxruntime, "preload_dlls"):
+        # Otherwise the libraries of CUDA and cuDNN that pip installs would be found only after PyTorch has loaded them.
+        onnxruntime.preload_dlls()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = num_threads, 1
+    options.log_severity_level = _ERRORS_ONLY
+    # Disabled because ONNX Runtime would store a memory plan for every input shape that it ever gets.
+    options.enable_mem_pattern = False
+    # Disabled because threads that spin while they wait would take cores from preprocessing.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    settings = [_settings(name, device_id) for name in providers]
+    session = onnxruntime.InferenceSession(path, options, providers=list(providers), provider_options=settings)
+    # If a provider's libraries are missing, ONNX Runtime falls back to the next provider and only logs it.
+    if session.get_providers()[0] != providers[0]:
+        raise RuntimeError(
+            f"ONNX Runtime could not start {providers[0]}, but only {session.get_providers()[0]}: are its libraries installed?"
+        )
+    return session
+
+
+def _settings(provider: str, device_id: int | None) -> dict[str, str]:
+    """Return the settings of an execution provider."""
+    if provider == CPU or device_id is None:
+        return {}
+    settings = {"device_id": str(device_id)}
+    if provider == CUDA:
+        # By default, ONNX Runtime tries all ways to compute a convolution whenever a batch has a new size or shape.
+        settings["cudnn_conv_algo_search"] = "HEURISTIC"
+    return settings
+
+
+def _on_gpu(value: Any, dtype: np.dtype, device_id: int) -> Any:
+    """Return a result of ONNX Runtime on a GPU as a CuPy array that shares and keeps its memory.
+
+    DLPack is not used: ONNX Runtime exports booleans as bytes, and its older versions export nothing.
+    """
+    cupy, shape = require_cupy("networks on the GPU"), tuple(value.shape())
+    size = math.prod(shape) * dtype.itemsize
+    if not size:
+        return cupy.empty(shape, dtype)
+    memory = cupy.cuda.UnownedMemory(value.data_ptr(), size, value, device_id)
+    return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
 
 
 def open_network(
