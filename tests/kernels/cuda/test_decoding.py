@@ -7,6 +7,7 @@ import io
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from PIL import Image
 from penstock import fn, pipeline_def, types
 from penstock.kernels.codecs import image_codec_gpu, jpeg_gpu, turns
 from penstock.kernels.codecs.decoding import FREELY, Decoding
-from penstock.kernels.codecs.gpu import pending
+from penstock.kernels.codecs.gpu import host_decoder, pending
 from penstock.kernels.codecs.gpu.jpegs import JpegRequest
 from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader
@@ -108,6 +109,49 @@ def test_images_are_those_of_the_cpu(define: Callable[..., Any], how: dict[str, 
 
     for ours, theirs in zip(run(defined, encoded, "mixed"), run(defined, encoded, "cpu"), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=nearly)
+
+
+def from_the_top() -> np.ndarray:
+    """Return a BMP whose rows are stored from the top, which its negative height says."""
+    image = saved("BMP", height=17, width=22).copy()
+    image[22:26] = np.frombuffer((-17).to_bytes(4, "little", signed=True), np.uint8)
+    return image
+
+
+@pytest.mark.parametrize(
+    "define",
+    [
+        *(partial(whole, output_type=kind, **SMOOTH) for kind in (types.RGB, types.BGR, types.GRAY)),
+        lambda x, device: fn.decoders.image_crop(
+            x, device=device, crop=(9, 13), crop_pos_x=0.3, crop_pos_y=0.8, **SMOOTH
+        ),
+        lambda x, device: fn.decoders.image_slice(
+            x, device=device, start=[4, 5], end=[13, 20], axis_names="HW", **SMOOTH
+        ),
+        lambda x, device: fn.resize(whole(x, device), size=(12, 10)),
+    ],
+)
+def test_uncompressed_images(define: Define) -> None:
+    """The rows of BMPs have some bytes at the end that are no pixels, unless the width is divisible by 4."""
+    plain = [saved(kind, height=15 + k, width=20 + k) for kind in ("BMP", "TIFF") for k in range(4)]
+    encoded = [*plain, from_the_top(), saved("TIFF", compression="tiff_lzw"), *photographs(3), saved("PNG")]
+    expected = run(define, encoded, "cpu")
+    for order in (range(len(encoded)), range(len(plain)), [len(plain) - 1], [len(plain)]):
+        found = run(define, [encoded[k] for k in order], "mixed")
+        for k, own in zip(order, found, strict=True):
+            np.testing.assert_allclose(own, expected[k], atol=1)
+
+
+def test_uncompressed_images_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CPU decodes none of them."""
+    monkeypatch.setattr(host_decoder, "decode", refused)
+    encoded = [saved("BMP"), saved("TIFF"), saved("BMP", width=33), from_the_top()]
+    for ours, data in zip(run(whole, encoded, "mixed"), encoded, strict=True):
+        np.testing.assert_array_equal(ours, np.asarray(Image.open(io.BytesIO(data.tobytes()))))
+
+
+def refused(*_: object) -> None:
+    raise AssertionError("the CPU has been asked to decode an image")
 
 
 def test_chroma_is_repeated_unless_it_is_to_be_smooth(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,11 +120,7 @@ def decode_in_process(
     wanted = output if orientation == UPRIGHT and output_type != DALIImageType.YCbCr else None
     if header.format == "webp" and wanted is not None and _decode_webp(encoded, output_type, stored, wanted):
         return
-    if (
-        header.format in _PLAIN_ROWS
-        and wanted is not None
-        and _copy_plain(encoded, header, output_type, stored, wanted)
-    ):
+    if wanted is not None and _copy_plain(encoded, header, output_type, stored, wanted):
         return
     if header.format == "png":
         decoded = _decode_png(encoded, header, output_type, stored, wanted)
@@ -587,25 +583,41 @@ _PLAIN_ROWS = {"bmp": (bmp.plain_rows, DALIImageType.BGR), "tiff": (tiff.plain_r
 """For each uncompressed format, the function that returns a file's rows, and the order of the channels in them."""
 
 
+def plain_pixels(
+    encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType, region: Region | None
+) -> tuple[np.ndarray, bool] | None:
+    """Find the pixels of an uncompressed 24-bit BMP or TIFF in its file.
+
+    Args:
+        encoded: the file.
+        header: the file's header.
+        output_type: the colour space of the result.
+        region: the region of the image, as stored; None: the whole image.
+
+    Returns:
+        A view of the file, uint8 of shape (H, W, 3), and whether the result has the channels in reverse order; None if the file has
+        other pixels, or the result other colours.
+    """
+    if header.format not in _PLAIN_ROWS or output_type not in (DALIImageType.RGB, DALIImageType.BGR):
+        return None
+    find_rows, stored_as = _PLAIN_ROWS[header.format]
+    rows = find_rows(encoded)
+    if rows is None:
+        return None
+    return rows if region is None else rows[region.overlap(rows.shape)[0]], output_type != stored_as
+
+
 def _copy_plain(
     encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType, region: Region | None, output: np.ndarray
 ) -> bool:
     """Copy the pixels of an uncompressed 24-bit BMP or TIFF; return False if another decoder is needed."""
-    if (
-        output.dtype != np.uint8
-        or not output.flags.c_contiguous
-        or output_type not in (DALIImageType.RGB, DALIImageType.BGR)
-    ):
+    if output.dtype != np.uint8 or not output.flags.c_contiguous:
         return False
-    find_rows, stored_as = _PLAIN_ROWS[header.format]
-    rows = find_rows(encoded)
-    if rows is None:
+    found = plain_pixels(encoded, header, output_type, region)
+    if found is None or found[0].shape != output.shape:
         return False
-    if region is not None:
-        rows = rows[region.overlap(rows.shape)[0]]
-    if rows.shape != output.shape:
-        return False
-    if output_type == stored_as:
+    rows, is_reversed = found
+    if not is_reversed:
         output[...] = rows
         return True
     cv2 = opencv()

@@ -1,7 +1,8 @@
 """Decoding images on the GPU, a batch at a time, in the order of CuPy's current stream.
 
 Each decoder submits images and collects them later (:mod:`penstock.kernels.codecs.gpu`). Our kernels and nvImageCodec's C API decode JPEGs,
-nvImageCodec's Python API decodes other images that the GPU supports, and the CPU decodes the rest (other formats and damaged files).
+pixels that files contain as such are copied, nvImageCodec's Python API decodes other images that the GPU supports, and the CPU decodes the
+rest (other formats and damaged files).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from penstock.kernels.codecs.gpu.jpegs import JpegRequest
 from penstock.kernels.codecs.gpu.kernel_decoder import CONSUMED, KernelDecoder
 from penstock.kernels.codecs.gpu.library_decoder import LibraryDecoder
 from penstock.kernels.codecs.gpu.pending import Jobs, PendingDecode
+from penstock.kernels.codecs.gpu.plain_decoder import PlainDecoder
 from penstock.kernels.codecs.gpu.settings import DecodeSettings, as_array
 from penstock.kernels.codecs.image_cache import ImageCache
 from penstock.kernels.codecs.image_description import EncodedFiles, JpegHeaders
@@ -61,7 +63,7 @@ class GpuImageDecoder:
         settings = self._settings = DecodeSettings.from_arguments(arguments)
         self._cache = ImageCache.from_arguments(arguments)
         self._library = LibraryDecoder(settings, PythonApi(device, num_threads, options))
-        self._host = HostDecoder(settings)
+        self._plain, self._host = PlainDecoder(settings), HostDecoder(settings)
         self._kernels: KernelDecoder | None = None
         self._engine: EngineDecoder | None = None
         if settings.pixel_format is not None:
@@ -126,6 +128,8 @@ class GpuImageDecoder:
         self.takes_all = self.takes_all and len(taken) == len(missing)
         if taken:
             self._submit(pending, JpegRequest.of_jobs(self._settings, jobs, taken), None)
+        if len(taken) < len(missing):
+            self._plain.submit(pending, sorted({*missing}.difference(taken)))
         return pending
 
     def _submit(self, pending: PendingDecode, request: JpegRequest, following: PlannedResampling | None) -> None:
