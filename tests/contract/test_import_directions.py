@@ -16,7 +16,7 @@ from penstock.graph.parsing import parse
 PACKAGE = Path(__file__).parents[2] / "backend" / "penstock"
 # The layers, lowest first. Parts in the same line are in the same layer, and may import from each other.
 LAYERS = [
-    {"data_types", "errors", "pickling", "private_folders"},
+    {"data_types", "errors", "machine", "pickling", "private_folders"},
     {"core"},
     {"distribution", "tensors"},
     {"storage"},

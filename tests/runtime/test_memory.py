@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from penstock.runtime.memory import (
     FixedReservation,
     MemoryBudget,
     Reservation,
-    machine_memory,
 )
 from penstock.tensors import HostPool
 
@@ -120,23 +118,6 @@ def test_unused_blocks_are_released_when_memory_gets_scarce() -> None:
     assert pool.reserved >= 3 * MEBIBYTE
     assert own.grow(2 * MEBIBYTE)
     assert pool.reserved == 0
-
-
-def test_machines_and_containers_have_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert 0 < machine_memory() <= memory._total_memory()
-    monkeypatch.setattr(memory, "_cgroup_limits", lambda: iter([5 * MEBIBYTE, 7 * MEBIBYTE]))
-    assert machine_memory() == 5 * MEBIBYTE
-
-
-def test_the_smallest_limit_of_nested_groups_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    group = tmp_path / "pod" / "container"
-    group.mkdir(parents=True)
-    (group / "memory.max").write_text("max\n")
-    (group.parent / "memory.max").write_text("1000\n")
-    (tmp_path / "cgroup").write_text("0::/pod/container\n")
-    monkeypatch.setattr(memory, "_CGROUP_ROOT", tmp_path)
-    monkeypatch.setattr(memory, "_CGROUPS", tmp_path / "cgroup")
-    assert list(memory._cgroup_limits()) == [1000]
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------

@@ -14,9 +14,8 @@ import math
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.data_types import element_size
@@ -40,8 +39,6 @@ and answers.
 
 _LIGHT_SHARE = 1 / 16
 """A batch reserves an upper bound of its memory if the bound is at most this fraction of the smallest budget; otherwise, it is counted."""
-
-_CGROUPS, _CGROUP_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 # One lock for all budgets, because a batch takes memory from several budgets at once.
 _lock = threading.Lock()
@@ -395,32 +392,3 @@ class _Need:
         if self._working[index]:
             parts.append(f"{self._working[index]} bytes while it is computed")
         return LimitError(f"It takes {' and '.join(parts)}, but the model's `max_memory` allows a request only {limit}")
-
-
-def machine_memory() -> int:
-    """Return the bytes of memory that this process may use: the machine's, or what its container (cgroup) allows."""
-    return min([_total_memory(), *_cgroup_limits()])
-
-
-def _total_memory() -> int:
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemTotal:"):
-            return int(line.split()[1]) << 10
-    raise AssertionError("/proc/meminfo has no line MemTotal")
-
-
-def _cgroup_limits() -> Iterator[int]:
-    """Yield the memory limits of this process's cgroup and of the cgroups above it, for cgroup versions 2 and 1."""
-    for line in _CGROUPS.read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        # In version 1, each controller has a separate tree of groups.
-        root, name = (_CGROUP_ROOT / "memory", "memory.limit_in_bytes") if controllers else (_CGROUP_ROOT, "memory.max")
-        # In a container, this may be the path as seen from outside.
-        folder = root / path.lstrip("/")
-        for group in (folder, *folder.parents):
-            if group.is_relative_to(root) and (group / name).is_file():
-                text = (group / name).read_text().strip()
-                if text != "max":
-                    yield int(text)

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from penstock.errors import LimitError, MemoryShortageError
+from penstock.machine import machine_memory
 from penstock.runtime.memory import (
     DEFAULT_SHARE,
     BatchMemory,
     FixedReservation,
     MemoryBudget,
     Reservation,
-    machine_memory,
 )
 from penstock.serving.settings import AUTOMATIC, Settings, settings_of
 from penstock.tensors import HostPool

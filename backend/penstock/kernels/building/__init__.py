@@ -28,10 +28,15 @@ from penstock.kernels.cpu import libraries
 from penstock.kernels.cpu.source_digests import count_functions
 from penstock.kernels.cuda import binaries
 from penstock.kernels.recording import Signature
+from penstock.machine import processes_of
 
 _SYMBOL = "penstock_kernel_"
-_KERNELS_AT_ONCE = 24
-"""The maximum number of kernels of a module that a process compiles in one go."""
+_KERNELS_AT_ONCE, _TASKS_OF_PROCESS = 24, 4
+"""The maximum number of kernels of a module that a process compiles in one go, and for how many tasks of each process there should be
+kernels.
+"""
+_PROCESS_BYTES = 1 << 30
+"""The memory that a process may take which compiles, in bytes."""
 
 
 @dataclass
@@ -90,11 +95,16 @@ class _Job(NamedTuple):
         return self.folder / f"{self.key}.results"
 
 
-def build_here(processes: int = 2, first: bool = False) -> Built:
+def default_processes() -> int:
+    """Return how many processes compile at once by default: one for each core, if there is memory for them."""
+    return processes_of(_PROCESS_BYTES)
+
+
+def build_here(processes: int | None = None, first: bool = False) -> Built:
     """Compile kernels for this machine into the checkout's `build/kernels`.
 
     Args:
-        processes: the number of processes that compile at the same time.
+        processes: the number of processes that compile at the same time; None: :func:`default_processes`.
         first: whether to compile only the kernels that the demonstration and common pipelines need. Others that were compiled before
             stay in the library.
 
@@ -110,12 +120,12 @@ def build_here(processes: int = 2, first: bool = False) -> Built:
     return build_library(recording.read(), this_machine(), folder / libraries.NAME, compiler(), processes, wanted)
 
 
-def build_levels(architecture: str, processes: int = 2) -> Built:
+def build_levels(architecture: str, processes: int | None = None) -> Built:
     """Compile kernels for all levels of an architecture's processors into the checkout's folder for wheels.
 
     Args:
         architecture: the wheel's architecture: ``x86_64`` or ``aarch64``.
-        processes: the number of processes that compile at the same time.
+        processes: the number of processes that compile at the same time; None: :func:`default_processes`.
 
     Raises:
         ValueError: the package is not in a checkout, or there are no levels for the architecture.
@@ -160,7 +170,7 @@ def build_library(
     target: Target,
     library: Path,
     linker: Sequence[str],
-    processes: int = 2,
+    processes: int | None = None,
     wanted: frozenset[Signature] | None = None,
 ) -> Built:
     """Compile kernels into a library; object files in its folder that are up to date are reused.
@@ -170,7 +180,7 @@ def build_library(
         target: the processor.
         library: the path of the library.
         linker: the command of a C++ compiler for the target.
-        processes: the number of processes that compile at the same time.
+        processes: the number of processes that compile at the same time; None: :func:`default_processes`.
         wanted: the signatures among ``signatures`` to compile if they are not up to date; by default, all.
     """
     begin, built, objects = time.perf_counter(), Built(), library.parent / "objects"
@@ -180,7 +190,7 @@ def build_library(
     built.kept = len(jobs) - len(missing)
     missing = [job for job in missing if wanted is None or job.signature in wanted]
     built.compiled = len(missing)
-    for failure in _compile_all(missing, processes):
+    for failure in _compile_all(missing, processes or default_processes()):
         built.failures.append(failure)
         built.compiled -= 1
     done = [job for job in jobs if job.results.is_file()]
@@ -217,11 +227,8 @@ def _compile_all(jobs: Sequence[_Job], processes: int) -> Iterable[str]:
     modules = defaultdict[str, list[_Job]](list)
     for job in jobs:
         modules[job.signature.name.partition(":")[0]].append(job)
-    parts = [
-        own[begin : begin + _KERNELS_AT_ONCE]
-        for own in modules.values()
-        for begin in range(0, len(own), _KERNELS_AT_ONCE)
-    ]
+    size = max(min(len(jobs) // (_TASKS_OF_PROCESS * processes), _KERNELS_AT_ONCE), 1)
+    parts = [own[begin : begin + size] for own in modules.values() for begin in range(0, len(own), size)]
     parts.sort(key=lambda part: sum(job.functions for job in part), reverse=True)
     if processes <= 1 or len(parts) == 1:
         for part in parts:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from penstock.kernels import recording
-from penstock.kernels.building import build_cuda_here, build_here, build_levels
+from penstock.kernels.building import build_cuda_here, build_here, build_levels, default_processes
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,7 +26,12 @@ def main(arguments: list[str] | None = None) -> int:
         "--cuda", action="store_true", help="compile the CUDA kernels for all GPUs, for wheels (needs NVRTC)"
     )
     parser.add_argument("--merge", type=Path, nargs="+", metavar="FILE", help="add recorded signatures to the list")
-    parser.add_argument("--processes", type=int, default=2, help="that compile at once (default: %(default)s)")
+    parser.add_argument(
+        "--processes",
+        type=int,
+        default=default_processes(),
+        help="that compile at once (default: one for each core that has 1 GiB of memory, here %(default)s)",
+    )
     options = parser.parse_args(arguments)
     if options.merge:
         recorded = [signature for path in options.merge for signature in recording.read(path)]
