@@ -8,7 +8,6 @@ import functools
 import importlib.util
 import os
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,7 +43,8 @@ def _without_advice_on_gpus() -> Iterator[None]:
         yield
         return
     sys.stderr.flush()
-    with tempfile.TemporaryFile() as written:
+    # In memory, as there may be no folder to write to.
+    with open(os.memfd_create("penstock-stderr"), "w+b") as written:
         stderr = os.dup(2)
         os.dup2(written.fileno(), 2)
         try:
