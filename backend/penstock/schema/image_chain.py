@@ -32,7 +32,7 @@ from penstock.tensors.batch import kind_of
 from penstock.tensors.places import places_of_samples
 
 if TYPE_CHECKING:
-    from penstock.kernels.cpu.jpeg.files import Bench, Files
+    from penstock.kernels.cpu.jpeg.files import Files, Scratch
 
 
 class NotFusable(Exception):
@@ -73,7 +73,7 @@ class Stage:
     is_whole = False
     # The parameters of the compiled code that decodes a JPEG and then computes this stage; see
     # `_decode_and_resample_cpu.py`. None: there is no such code for the stage.
-    told_to_decoder: np.ndarray | None = None
+    decoding_parameters: np.ndarray | None = None
     shape: Shape
 
     def covers(self, window: Region) -> Region:
@@ -269,7 +269,7 @@ class PixelSource(Operator[State, Plan, Plans]):
         workspace: Workspace,
         parts: np.ndarray,
         targets: np.ndarray,
-        work: Callable[[Files, int, np.ndarray, np.ndarray, Bench], None],
+        work: Callable[[Files, int, np.ndarray, np.ndarray, Scratch], None],
         scales: np.ndarray,
     ) -> Sequence[int]:
         """Decode parts of the images of a batch, and run the stages of a chain on each, in compiled code.

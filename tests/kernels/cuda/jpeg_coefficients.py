@@ -39,11 +39,11 @@ _LARGE = np.int32(1 << 20)
 def read_coefficients(file: np.ndarray) -> np.ndarray | None:
     """Return blocks of 64 coefficients, unit by unit; None if the data are damaged, or decoders may differ about the pixels."""
     header = read_header(file)
-    bench, place = jpeg_baseline._bench(file.size, header.width), file.__array_interface__["data"][0]
+    scratch, place = jpeg_baseline._scratch(file.size, header.width), file.__array_interface__["data"][0]
     blocks = -(-header.height // 16) * -(-header.width // 16) * _BLOCKS
     coefficients = np.empty(blocks * FULL + _SLACK, np.int16)
     if not _read_file(
-        place, file.size, header.height, header.width, bench.segments, bench.data, bench.memory, coefficients
+        place, file.size, header.height, header.width, scratch.segments, scratch.data, scratch.memory, coefficients
     ):
         return None
     return coefficients[:-_SLACK].reshape(-1, FULL)

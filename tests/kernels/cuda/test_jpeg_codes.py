@@ -16,7 +16,7 @@ from jpeg_kernels import read_codes
 from jpeg_reading import Damaged, read_jpeg
 from PIL import Image, ImageFile
 
-from penstock.kernels.cpu.jpeg.batches import OWN, JpegScans, ScansBeingRead, gather_share, gathering
+from penstock.kernels.cpu.jpeg.batches import OWN_SUBSEQUENCES, JpegScans, ScansBeingRead, gather_share, gathering
 from penstock.kernels.cuda import jpeg_codes, sources
 from penstock.kernels.cuda.jpeg_codes import DAMAGED, LATE, NOT_TAKEN, UNSAFE
 from penstock.kernels.cuda.launch import scratch
@@ -184,7 +184,7 @@ def test_files_of_many_blocks_of_threads() -> None:
 def test_noise_whose_units_are_long() -> None:
     """With such units, a thread takes a long time to find where a code begins."""
     file = encoded(noise(400, 400), quality=100)
-    assert prepared([file])[0].columns.subsequences[0] > 10 * OWN
+    assert prepared([file])[0].columns.subsequences[0] > 10 * OWN_SUBSEQUENCES
     status, found = read([file])
     np.testing.assert_array_equal(status, 0)
     np.testing.assert_array_equal(found[0], read_coefficients(file))
@@ -193,7 +193,7 @@ def test_noise_whose_units_are_long() -> None:
 def test_blocks_of_threads_that_wait_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """If all units are equal, threads cannot find by themselves where a unit begins."""
     file, other = encoded(np.full((2000, 2400, 3), (10, 100, 250), np.uint8), **HALVED), encoded(noise(8, 8))
-    assert prepared([file])[0].columns.subsequences[0] > 2 * OWN
+    assert prepared([file])[0].columns.subsequences[0] > 2 * OWN_SUBSEQUENCES
     status, found = read([file, other])
     np.testing.assert_array_equal(status, 0)
     np.testing.assert_array_equal(found[0], read_coefficients(file))

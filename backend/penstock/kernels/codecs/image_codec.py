@@ -43,7 +43,7 @@ from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
 
 if TYPE_CHECKING:
-    from penstock.kernels.cpu.jpeg.files import Bench, Files
+    from penstock.kernels.cpu.jpeg.files import Files, Scratch
 
 _pixels = ThreadBuffers()
 
@@ -325,7 +325,7 @@ def decode_jpegs_for(
     scales: np.ndarray,
     regions: np.ndarray,
     targets: np.ndarray,
-    work: Callable[[Files, int, np.ndarray, np.ndarray, Bench], None],
+    work: Callable[[Files, int, np.ndarray, np.ndarray, Scratch], None],
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:
@@ -337,7 +337,7 @@ def decode_jpegs_for(
         regions: anchors and extents (H, W) of the parts of the reduced images to decode, int64 of shape (images, 4).
         targets: the addresses to which results are written.
         work: the function that each thread runs. Its arguments are a ``Files``, the limit on scans, the counter of files that threads have
-            taken, the flags of decoded files, and a ``Bench``.
+            taken, the flags of decoded files, and a ``Scratch``.
     """
     from penstock.kernels.cpu.jpeg.files import Files
 

@@ -22,7 +22,7 @@ from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
 
 if TYPE_CHECKING:
-    from penstock.kernels.cpu.jpeg.files import Bench, Files
+    from penstock.kernels.cpu.jpeg.files import Files, Scratch
 
 _local = threading.local()
 _scans, _pixels = ThreadBuffers(), ThreadBuffers()
@@ -56,8 +56,8 @@ def decode_region(
     places, sizes, scales, order = np.array([[address(encoded)], [encoded.size], [scale], [0]], np.int64)
     headers, regions = np.array([[header.height, header.width]]), np.array([[*region.anchor, *output.shape[:2]]])
     files = Files(places, sizes, np.array([address(output)]), headers, scales, regions, order)
-    taken, decoded, bench = np.zeros(1, np.int64), np.zeros(1, np.bool_), _bench(encoded.size, header.width)
-    decode_files(files, output.shape[2], reverse, smooth, _ANY_NUMBER, NO_CONSUMER, _NO_ROWS, taken, decoded, bench)
+    taken, decoded, scratch = np.zeros(1, np.int64), np.zeros(1, np.bool_), _scratch(encoded.size, header.width)
+    decode_files(files, output.shape[2], reverse, smooth, _ANY_NUMBER, NO_CONSUMER, _NO_ROWS, taken, decoded, scratch)
     return bool(decoded[0])
 
 
@@ -100,8 +100,8 @@ def decode_together(
     if len(order) < num_threads and regions[order, 2:].prod(axis=1).max() >= 2 * _MIN_PIXELS_OF_PART:
         columns, owners = _split_by_restarts(columns, channels, num_threads)
 
-    def decode(taken: np.ndarray, decoded: np.ndarray, bench: Bench) -> None:
-        decode_files(columns, channels, reverse, smooth, most_scans, NO_CONSUMER, _NO_ROWS, taken, decoded, bench)
+    def decode(taken: np.ndarray, decoded: np.ndarray, scratch: Scratch) -> None:
+        decode_files(columns, channels, reverse, smooth, most_scans, NO_CONSUMER, _NO_ROWS, taken, decoded, scratch)
 
     decoded = on_all_threads(decode, columns, parallel, num_threads)
     if owners is None:
@@ -143,11 +143,11 @@ def decode_for_chain(
     parts["extents"][:, :2], parts["extents"][:, 2] = regions[:, 2:], channels
     shape = (channels * int(regions[:, 2:].prod(axis=1).max()),)
 
-    def compute(taken: np.ndarray, decoded: np.ndarray, bench: Bench) -> None:
+    def compute(taken: np.ndarray, decoded: np.ndarray, scratch: Scratch) -> None:
         pixels = _pixels.array(shape, np.dtype(np.uint8))
         function, context = chain.consumer(parts, pixels)
         consumer = Consumer(function, address(context), int(regions[:, 2].max()), 0)
-        decode_files(columns, channels, reverse, True, most_scans, consumer, pixels, taken, decoded, bench)
+        decode_files(columns, channels, reverse, True, most_scans, consumer, pixels, taken, decoded, scratch)
 
     return on_all_threads(compute, columns, parallel, num_threads)
 
@@ -183,7 +183,7 @@ def _split_by_restarts(files: Files, channels: int, num_threads: int) -> tuple[F
 
 
 def on_all_threads(
-    work: Callable[[np.ndarray, np.ndarray, Bench], None],
+    work: Callable[[np.ndarray, np.ndarray, Scratch], None],
     files: Files,
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
@@ -192,7 +192,7 @@ def on_all_threads(
 
     Args:
         work: the function that each thread runs. Its arguments are the counter of files that threads have taken (int64 of shape (1,)), the
-            flags of decoded files, which it sets, and the thread's ``Bench``.
+            flags of decoded files, which it sets, and the thread's ``Scratch``.
         files: a ``Files``; its ``order`` contains the numbers of the files to decode.
         parallel: function that runs a task on all ``num_threads`` threads.
 
@@ -201,16 +201,16 @@ def on_all_threads(
     """
     decoded, taken, order = np.zeros(len(files.places), np.bool_), np.zeros(1, np.int64), files.order
     largest, widest = int(files.sizes[order].max()), int(files.headers[order, 1].max())
-    parallel(lambda _: work(taken, decoded, _bench(largest, widest)), min(num_threads, len(order)))
+    parallel(lambda _: work(taken, decoded, _scratch(largest, widest)), min(num_threads, len(order)))
     return decoded
 
 
-def _bench(size: int, width: int) -> Any:
+def _scratch(size: int, width: int) -> Any:
     """Return this thread's decoder state, for files of up to ``size`` bytes and images of up to ``width`` columns."""
     from penstock.kernels.cpu.jpeg.entropy import MARGIN
-    from penstock.kernels.cpu.jpeg.files import Bench
+    from penstock.kernels.cpu.jpeg.files import Scratch
 
-    return Bench(_segments(), _scans.array((size + MARGIN,), np.dtype(np.uint8)), _strips(width))
+    return Scratch(_segments(), _scans.array((size + MARGIN,), np.dtype(np.uint8)), _strips(width))
 
 
 def _segments() -> Any:

@@ -253,7 +253,7 @@ __device__ inline Sums summed(Work &work, const Subsequence &own, bool is_own, b
     Sums sums = work.sums[threadIdx.x];
     is_whole = own.is_first;
     if (is_whole) sums.blocks += own.first_block;
-    for (int step = 1; step < OWN; step *= 2) {
+    for (int step = 1; step < OWN_SUBSEQUENCES; step *= 2) {
         int *mine = work.partial + threadIdx.x, other = int(threadIdx.x) - step;
         mine[0] = sums.blocks, mine[THREADS] = is_whole;
         for (int c = 0; c < MAX_COMPONENTS; c++) mine[(2 + c) * THREADS] = sums.dc[c];
@@ -411,8 +411,8 @@ read_codes(const int64 *__restrict__ first_blocks, const JpegScan *__restrict__ 
     const JpegScan p = scans[sample];
     // When the host launches this kernel, the data may not be gathered yet, and it knows only an upper bound of the subsequences.
     int subsequences = reinterpret_cast<const int *>(p.intervals)[2 * p.interval_count];
-    int block = turn - int(first_blocks[sample]), before = block * OWN - OVERLAP, index = before + number;
-    if (block * OWN >= subsequences) return;
+    int block = turn - int(first_blocks[sample]), before = block * OWN_SUBSEQUENCES - OVERLAP, index = before + number;
+    if (block * OWN_SUBSEQUENCES >= subsequences) return;
     bool is_active = index >= 0 && index < subsequences, is_own = is_active && number >= OVERLAP, is_whole;
     Subsequence own = subsequence_at(p, is_active ? index : 0);
     int origin = subsequence_at(p, max(before, 0)).begin & ~31;

@@ -111,8 +111,8 @@ SOURCE = KernelSource(
     _JpegScan,
     _Shared,
     SUBSEQUENCE=batches.SUBSEQUENCE,
-    OVERLAP=THREADS - batches.OWN,
-    OWN=batches.OWN,
+    OVERLAP=THREADS - batches.OWN_SUBSEQUENCES,
+    OWN_SUBSEQUENCES=batches.OWN_SUBSEQUENCES,
     MAX_COMPONENTS=batches.MAX_COMPONENTS,
     CODE_TABLES=batches.CODE_TABLES,
     CODES=batches.CODES,
@@ -164,4 +164,4 @@ def describe_scans(
         image.interval_count, image.interval_blocks = scans.intervals[index], scans.interval_blocks[index]
         image.blocks, image.unit_blocks = scans.blocks[index], scans.unit_blocks[index]
         image.parts, image.choices = scans.parts[index], scans.choices[index]
-        counts[index] = -(-scans.subsequences[index] // batches.OWN) if scans.taken[index] else 0
+        counts[index] = -(-scans.subsequences[index] // batches.OWN_SUBSEQUENCES) if scans.taken[index] else 0

@@ -66,7 +66,7 @@ from penstock.tensors.places import places_of_files, places_of_samples
 
 if TYPE_CHECKING:
     from penstock.kernels.codecs.gpu.jpegs import JpegRequest
-    from penstock.kernels.cpu.jpeg.files import Bench, Files
+    from penstock.kernels.cpu.jpeg.files import Files, Scratch
     from penstock.kernels.cuda.resample import PlannedResampling
 
 _OUTPUT_TYPES = (UINT8, INT8, UINT16, INT16, UINT32, INT32, FLOAT)
@@ -510,7 +510,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         workspace: Workspace,
         parts: np.ndarray,
         targets: np.ndarray,
-        work: Callable[[Files, int, np.ndarray, np.ndarray, Bench], None],
+        work: Callable[[Files, int, np.ndarray, np.ndarray, Scratch], None],
         scales: np.ndarray,
     ) -> Sequence[int]:
         plans: DecodePlans = workspace.plans

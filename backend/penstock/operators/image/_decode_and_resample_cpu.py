@@ -9,7 +9,7 @@ import numpy as np
 from penstock.core.arrays import address
 from penstock.kernels.cpu import signatures
 from penstock.kernels.cpu.fixed_point import BLOCK, sum_columns
-from penstock.kernels.cpu.jpeg.files import COLUMNS, LEFT, ROWS, TOP, Bench, Files, decode_files
+from penstock.kernels.cpu.jpeg.files import COLUMNS, LEFT, ROWS, TOP, Files, Scratch, decode_files
 from penstock.kernels.cpu.jpeg.scan import MAX_UNIT_ROWS, Consumer
 from penstock.kernels.cpu.options import cfunc, inner
 from penstock.kernels.cpu.parts import bytes_at, elements_at, record_at
@@ -69,12 +69,12 @@ def columns_of(
 
 
 def decode_and_resample(
-    files: Files, most_scans: int, resizings: np.ndarray, taken: np.ndarray, decoded: np.ndarray, bench: Bench
+    files: Files, most_scans: int, resizings: np.ndarray, taken: np.ndarray, decoded: np.ndarray, scratch: Scratch
 ) -> None:
     """Decode files that no other thread has taken, resize and store them, until none are left.
 
     Args:
-        files, most_scans, taken, decoded, bench: as for ``decode_files`` of ``kernels/cpu/jpeg/files.py``;
+        files, most_scans, taken, decoded, scratch: as for ``decode_files`` of ``kernels/cpu/jpeg/files.py``;
             ``files.targets`` are the addresses of the results, float32.
         resizings: a :data:`RESIZING` record for each file.
     """
@@ -86,7 +86,7 @@ def decode_and_resample(
     lines = _lines.array((_CHANNELS * int((images["rows"] * resizings["width"]).max()),), _BYTE)
     thread = np.array((address(images), len(images), address(pixels), address(lines)), _THREAD)
     consumer = Consumer(_resize_rows.address, address(thread), _ROWS, BLOCK)
-    decode_files(files, _CHANNELS, False, True, most_scans, consumer, pixels, taken, decoded, bench)
+    decode_files(files, _CHANNELS, False, True, most_scans, consumer, pixels, taken, decoded, scratch)
 
 
 @cfunc(f"{signatures.pointer_to(_THREAD)}, int64, int64, int64", "int32")

@@ -112,7 +112,7 @@ class ResampledPlanes(Stage):
         return Region((*part.anchor, 0), (*part.extents, self.resampling.shape_in[2]))
 
     @functools.cached_property
-    def told_to_decoder(self) -> np.ndarray | None:  # type: ignore[override]
+    def decoding_parameters(self) -> np.ndarray | None:  # type: ignore[override]
         from penstock.operators.image._decode_and_resample_cpu import columns_of
 
         return columns_of(self.vertical, self.horizontal, self.store.factors)

@@ -33,7 +33,7 @@ from penstock.tensors import TensorList
 from penstock.tensors.places import places_of_samples
 
 if TYPE_CHECKING:
-    from penstock.kernels.cpu.jpeg.files import Bench, Files
+    from penstock.kernels.cpu.jpeg.files import Files, Scratch
 
 _MAX_CACHED = 256
 _MIN_REDUCTION_LEFT = 1.5
@@ -225,10 +225,10 @@ class FusedImage(FusedOperator):
         resizings = np.concatenate(params)
         scales = np.array([segments[0].scale for segments in planned], np.int64)
 
-        def work(files: Files, most_scans: int, taken: np.ndarray, decoded: np.ndarray, bench: Bench) -> None:
+        def work(files: Files, most_scans: int, taken: np.ndarray, decoded: np.ndarray, scratch: Scratch) -> None:
             from penstock.operators.image._decode_and_resample_cpu import decode_and_resample
 
-            decode_and_resample(files, most_scans, resizings, taken, decoded, bench)
+            decode_and_resample(files, most_scans, resizings, taken, decoded, scratch)
 
         return source.decode_parts_for(steps[0], rows, targets, work, scales)
 
@@ -329,7 +329,7 @@ def _fused_decode_params(segments: Sequence[_Segment]) -> np.ndarray | None:
     """Return the parameters with which compiled code decodes an image and computes the whole chain; None if it cannot."""
     if len(segments) != 1 or len(segments[0].links) != 1:
         return None
-    return segments[0].links[0].stage.told_to_decoder
+    return segments[0].links[0].stage.decoding_parameters
 
 
 def _is_view(stage: Stage) -> bool:

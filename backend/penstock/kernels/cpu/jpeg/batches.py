@@ -49,7 +49,7 @@ SUBSEQUENCE = 23 * 32
 """The number of bits in a subsequence: an odd number of 32-bit words, so that the subsequences of different threads begin in different
 banks of a GPU's shared memory.
 """
-OWN = 240
+OWN_SUBSEQUENCES = 240
 """The number of subsequences of a thread block, without the last ones of the previous thread block, which it decodes again."""
 
 MAX_BLOCKS = 10
@@ -371,7 +371,7 @@ def _describe(segments: Segments, size: int, scans: ScanColumns, index: int) -> 
     scans.interval_blocks[index], scans.unit_blocks[index] = min(interval, units) * unit_blocks, unit_blocks
     scans.parts[index] = parts
     scans.subsequences[index] = data * 8 // SUBSEQUENCE + intervals
-    begin = _aligned(CHAIN_PLACE + 4 * LINK * -(-scans.subsequences[index] // OWN))
+    begin = _aligned(CHAIN_PLACE + 4 * LINK * -(-scans.subsequences[index] // OWN_SUBSEQUENCES))
     scans.places[index, 0] = begin
     begin = _aligned(begin + 8 * (intervals + 1))
     scans.places[index, 1] = begin

@@ -55,7 +55,7 @@ TOP, LEFT, ROWS, COLUMNS = range(4)
 """The columns of an array of regions: the first row and column, and the number of rows and columns."""
 
 
-class Bench(NamedTuple):
+class Scratch(NamedTuple):
     """The scratch memory in which a thread decodes one file after the other.
 
     Attributes:
@@ -108,7 +108,7 @@ def read_scan(
         height, width: the expected height and width.
         scale: the factor by which to reduce the image.
         region: the region of the reduced image to decode: its first row and column, and its number of rows and columns.
-        segments, data: the segments and data of a :class:`Bench`; the scan refers to them.
+        segments, data: the segments and data of a :class:`Scratch`; the scan refers to them.
     """
     encoded, numbers = bytes_at(place, size), segments.numbers
     supported = read_segments(encoded, segments)
@@ -203,7 +203,7 @@ def decode_files(
     rows: np.ndarray,
     taken: np.ndarray,
     decoded: np.ndarray,
-    bench: Bench,
+    scratch: Scratch,
 ) -> None:
     """Decode files that no other thread has taken, until none are left.
 
@@ -219,7 +219,7 @@ def decode_files(
         rows: memory for the rows that the consumer takes at a time: the ``pixels`` of :func:`decode_scan`.
         taken: the number of files that threads have taken; int64 of shape (1,).
         decoded: set to True for each file that was decoded, and that the consumer did not refuse.
-        bench: this thread's scratch memory.
+        scratch: this thread's scratch memory.
     """
     turn = counted(taken)
     while turn < files.order.size:
@@ -228,18 +228,18 @@ def decode_files(
         height, width = files.headers[number, 0], files.headers[number, 1]
         wanted = files.regions[number]
         region = wanted[TOP], wanted[LEFT], wanted[ROWS], wanted[COLUMNS]
-        end, scan = read_scan(place, size, height, width, files.scales[number], region, bench.segments, bench.data)
+        end, scan = read_scan(place, size, height, width, files.scales[number], region, scratch.segments, scratch.data)
         supported = end > 0 and wanted[COLUMNS] >= LANES
         if supported:
             # The data in between need not be searched: they were read up to the end of the image.
-            encoded, start = bytes_at(place, size), bench.segments.numbers[START]
+            encoded, start = bytes_at(place, size), scratch.segments.numbers[START]
             scans = count_markers(encoded[:start], _START_OF_SCAN) + count_markers(encoded[end:], _START_OF_SCAN)
             supported = scans <= most_scans
         if supported:
             pixels = rows
             if not consumer.function:
                 pixels = bytes_at(files.targets[number], wanted[ROWS] * wanted[COLUMNS] * channels)
-            supported = decode_scan(scan, bench.memory, region, channels, pixels, reverse, smooth, consumer, number)
+            supported = decode_scan(scan, scratch.memory, region, channels, pixels, reverse, smooth, consumer, number)
         decoded[number] = supported
         turn = counted(taken)
 
