@@ -11,6 +11,8 @@ from test_png import TYPES, Outcome, outcome
 
 from penstock.data_types import DALIImageType
 from penstock.kernels.codecs import image_codec
+from penstock.kernels.codecs.image_errors import CorruptImageError
+from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.windows import Region
 
 
@@ -58,6 +60,23 @@ def test_other_depths() -> None:
     for bits in (1, 4, 8, 16, 32):
         for output_type in TYPES:
             check_equal(bmp(9, 11, bits), output_type)
+
+
+@pytest.mark.parametrize("height", [12, -12])
+def test_the_last_row_may_lack_padding(height: int) -> None:
+    """A row has 27 bytes of pixels and one of padding."""
+    whole = bmp(height, 9)
+    expected = outcome(whole)
+    assert isinstance(expected, np.ndarray)
+    np.testing.assert_array_equal(outcome(whole[:-1]), expected)
+
+
+@pytest.mark.parametrize("bits", [1, 4, 8, 16, 24, 32])
+def test_files_whose_last_pixels_are_missing_are_refused(bits: int) -> None:
+    """For 24 bits, nvImageCodec shifts all rows by what is missing."""
+    for cut in (4, 20):
+        with pytest.raises(CorruptImageError, match=r"pixels end at byte \d+, but the file has \d+ bytes"):
+            read_header(np.frombuffer(bmp(12, 10, bits)[:-cut], np.uint8))
 
 
 def test_bad_files_have_the_same_outcome() -> None:

@@ -237,7 +237,16 @@ def test_hostile_headers_are_refused(name: str) -> None:
 
 
 def test_the_crafted_headers_are_good_but_for_what_is_wrong_with_them() -> None:
-    good = [png_of(), bmp_of(8, -8), b"P5 3 3 255 ", tiff_of(), siz(), jp2_of(siz()), avif_of(8, 8), ico_of(png_of())]
+    good = [
+        png_of(),
+        bmp_of(8, -8) + bytes(8 * 8 * 3),
+        b"P5 3 3 255 ",
+        tiff_of(),
+        siz(),
+        jp2_of(siz()),
+        avif_of(8, 8),
+        ico_of(png_of()),
+    ]
     good += [gif_of(8, 8, b"\x2c" + struct.pack("<HHHHB", 0, 0, 8, 8, 0)), webp_of(b"VP8X", bytes(16))]
     for data in good:
         check(data)

@@ -24,7 +24,31 @@ _PLAIN_RATIO, _RUNS_RATIO = 4, 10_000
 def check_bmp(data: memoryview) -> Declared:
     """Return the values that a BMP's header declares; raise CorruptImageError for impossible ones."""
     check(len(data) >= _FILE_HEADER + _CORE, "BMP: it is cut short within its header")
-    return check_bitmap(data[_FILE_HEADER:], len(data), "BMP")
+    declared = check_bitmap(data[_FILE_HEADER:], len(data), "BMP")
+    # nvImageCodec would decode shifted rows.
+    end = _pixel_end(data)
+    check(end <= len(data), f"BMP: its pixels end at byte {end}, but the file has {len(data)} bytes")
+    return declared
+
+
+def _pixel_end(data: memoryview) -> int:
+    """Return where the last pixel of a file ends, whose header is valid; 0 if pixels are compressed. The last row may lack its padding."""
+    (start,) = struct.unpack_from("<I", data, _START_AT)
+    (size,) = struct.unpack_from("<I", data, _FILE_HEADER)
+    compression = _RGB
+    if size == _CORE:
+        width, height, _, bits = struct.unpack_from("<HHHH", data, _FILE_HEADER + 4)
+    else:
+        width, height, _, bits, compression = struct.unpack_from("<iiHHI", data, _FILE_HEADER + 4)
+    if compression in (_RLE8, _RLE4):
+        return 0
+    end: int = start + _row_bytes(width, bits) * (abs(height) - 1) + -(-width * bits // 8)
+    return end
+
+
+def _row_bytes(width: int, bits: int) -> int:
+    """Return the size of a row with its padding, in bytes."""
+    return (width * bits + 31) // 32 * 4
 
 
 def check_bitmap(bitmap: memoryview, available: int, kind: str) -> Declared:
@@ -64,9 +88,8 @@ def plain_rows(encoded: np.ndarray) -> np.ndarray | None:
     size, width, height, planes, bits, compression = struct.unpack_from("<IiiHHI", data, _FILE_HEADER)
     if size < _INFO or (planes, bits, compression) != (1, _COLOUR_BITS, _RGB):
         return None
-    row_bytes = (3 * width + 3) // 4 * 4
-    if start < _FILE_HEADER + size or start + row_bytes * abs(height) > len(data):
+    if start < _FILE_HEADER + size or _pixel_end(data) > len(data):
         return None
-    stored = encoded[start : start + row_bytes * abs(height)].reshape(abs(height), row_bytes)
-    rows = stored[:, : 3 * width].reshape(abs(height), width, 3)
+    strides = _row_bytes(width, bits), 3, 1
+    rows = np.ndarray((abs(height), width, 3), np.uint8, encoded, start, strides)
     return rows[::-1] if height > 0 else rows
