@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from dataclasses import dataclass
 
@@ -16,15 +17,19 @@ class Library:
         module: the module to import.
         package: the name of the package for pip.
         extra: the extra of this package that installs the library.
+        variables: environment variables that are set before the library is loaded, unless the user has set them: names and values.
     """
 
     name: str
     module: str
     package: str
     extra: str
+    variables: tuple[tuple[str, str], ...] = ()
 
     def missing(self) -> str:
         """Return why the library cannot be loaded, and how to fix that; empty if it can be loaded."""
+        for variable, value in self.variables:
+            os.environ.setdefault(variable, value)
         try:
             importlib.import_module(self.module)
         except (ImportError, OSError) as error:
@@ -49,5 +54,6 @@ OPENCV = Library("OpenCV", "cv2", "opencv-python-headless", "image")
 LMDB = Library("lmdb", "lmdb", "lmdb", "readers")
 PROTOBUF = Library("protobuf", "google.protobuf", "protobuf", "readers")
 LZ4 = Library("lz4", "lz4.block", "lz4", "readers")
-ONNX_RUNTIME = Library("ONNX Runtime", "onnxruntime", "onnxruntime", "models")
+# Since 1.31, ONNX Runtime sends events about its use to Microsoft from Linux, too, unless this is set before it is loaded.
+ONNX_RUNTIME = Library("ONNX Runtime", "onnxruntime", "onnxruntime", "models", (("ORT_DISABLE_TELEMETRY", "1"),))
 ASTROPY = Library("astropy", "astropy.io.fits", "astropy", "readers")

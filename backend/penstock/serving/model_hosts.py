@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from penstock.errors import PenstockError
+from penstock.schema.libraries import ONNX_RUNTIME
 from penstock.serving.config_text import tokens_of
 from penstock.serving.control import ServerError
 from penstock.serving.environment import Environment, describe, find_environment, installed_triton
@@ -29,9 +30,11 @@ MODEL_HOST_VARIABLE = "PENSTOCK_BACKEND"
 #
 # OpenBLAS gets a single thread, because operators have their own threads: while loading a model, a server once hung when numpy inverted a
 # matrix of 3 x 3, because OpenBLAS waited for its threads.
+# ONNX Runtime's variables are also for Python models, which load it themselves.
 DEFAULT_VARIABLES = {
-    "stub": {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 << 10)},
+    "stub": {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 << 10), **dict(ONNX_RUNTIME.variables)},
     "native": {
+        **dict(ONNX_RUNTIME.variables),
         "MALLOC_ARENA_MAX": "2",
         "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
         "MALLOC_TRIM_THRESHOLD_": str(128 << 20),

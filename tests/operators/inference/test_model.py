@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,6 +72,26 @@ def test_samples_of_equal_and_unequal_shapes(doubling: Path) -> None:
         (found,) = run(lambda data: fn.model(data, path=str(doubling)), samples)
         for sample, own in zip(samples, found, strict=True):
             np.testing.assert_array_equal(own, 2 * sample)
+
+
+def test_no_events_are_sent_unless_the_user_wants_that(doubling: Path) -> None:
+    program = f"""
+import os
+from penstock import fn, pipeline_def
+
+@pipeline_def(batch_size=1, num_threads=1, device_id=None)
+def pipe():
+    return fn.model(fn.external_source(name="data"), path={str(doubling)!r})
+
+pipe().build()
+print(os.environ["ORT_DISABLE_TELEMETRY"])
+"""
+    for chosen, expected in (({}, "1"), ({"ORT_DISABLE_TELEMETRY": "0"}, "0")):
+        variables = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"} | chosen
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=variables, capture_output=True, text=True, timeout=120, check=True
+        )
+        assert done.stdout.split() == [expected]
 
 
 def test_samples_of_equal_shapes_run_together(counting: Path) -> None:
