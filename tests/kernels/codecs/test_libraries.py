@@ -22,11 +22,7 @@ def test_advice_on_gpus_is_suppressed_and_all_else_is_written(
 
 
 WITHOUT_FOLDERS = """
-import io
 import tempfile
-
-import numpy as np
-from PIL import Image
 
 
 def refuse():
@@ -34,6 +30,12 @@ def refuse():
 
 
 tempfile._get_default_tempdir = refuse
+"""
+DECODE = """
+import io
+
+import numpy as np
+from PIL import Image
 
 from penstock import fn, pipeline_def
 
@@ -57,10 +59,17 @@ with pipe() as pipeline:
 """
 
 
-def test_images_are_decoded_where_no_folder_can_be_written_to() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_FOLDERS], capture_output=True, text=True, timeout=120, check=False
-    )
+def check_decoded(done: subprocess.CompletedProcess[str]) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("(40, 50, 3)") == 4
     assert "Premature end of JPEG file" in done.stdout
+
+
+def test_images_are_decoded_where_no_folder_can_be_written_to() -> None:
+    command = [sys.executable, "-c", WITHOUT_FOLDERS + DECODE]
+    check_decoded(subprocess.run(command, capture_output=True, text=True, timeout=120, check=False))
+
+
+def test_images_are_decoded_without_stderr() -> None:
+    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-c", DECODE]
+    check_decoded(subprocess.run(command, capture_output=True, text=True, timeout=120, check=False))

@@ -39,10 +39,13 @@ def nvimgcodec() -> Any:
 @contextlib.contextmanager
 def _without_advice_on_gpus() -> Iterator[None]:
     """Suppress messages about CUDA libraries that nvImageCodec writes to stderr on machines without a GPU driver."""
-    if _has_driver():
+    # Python found no stderr when it started: file descriptor 2 may be any file now.
+    has_stderr = sys.__stderr__ is not None
+    if _has_driver() or not has_stderr:
         yield
         return
-    sys.stderr.flush()
+    if sys.stderr is not None:
+        sys.stderr.flush()
     # In memory, as there may be no folder to write to.
     with open(os.memfd_create("penstock-stderr"), "w+b") as written:
         stderr = os.dup(2)
