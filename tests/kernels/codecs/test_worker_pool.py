@@ -259,6 +259,22 @@ def test_a_worker_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) 
     pool.close()
 
 
+def test_a_worker_starts_while_another_thread_imports_opencv(
+    pool: DecoderPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile, OpenCV's own folder, with `cv2/typing`, is in the module search path."""
+    folder = os.path.dirname(cv2.__file__)
+    assert os.path.isdir(os.path.join(folder, "typing"))
+    monkeypatch.setattr(sys, "path", [sys.path[0], folder, *sys.path[1:]])
+    assert read(pool, jpeg2000())[0] == "jpeg2k"
+
+
+def test_a_worker_finds_this_package_wherever_it_is(pool: DecoderPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = str(Path(worker_pool.__file__).parents[3])
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if os.path.abspath(path) != own])
+    assert read(pool, jpeg2000())[0] == "jpeg2k"
+
+
 def test_an_interpreter_is_found_where_python_is_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
     for program in ("", "/opt/tritonserver/backends/python/triton_python_backend_stub"):
         monkeypatch.setattr(sys, "executable", program)

@@ -383,9 +383,14 @@ def _raised(kind: str, message: str) -> Exception:
 
 
 def _search_path() -> list[str]:
-    """Return the module search path of this process, with the folder of this package first."""
-    package = Path(__file__).parents[3]
-    return [str(package), *(os.path.abspath(path) for path in sys.path)]
+    """Return the module search path of this process, with the folder that this package is in.
+
+    Folders that are packages themselves are left out: while another thread imports OpenCV, OpenCV's folder is in the path, and a process
+    would find `cv2/typing` instead of Python's `typing`.
+    """
+    found = [path for path in map(os.path.abspath, sys.path) if not os.path.isfile(os.path.join(path, "__init__.py"))]
+    own = str(Path(__file__).parents[3])
+    return found if own in found else [own, *found]
 
 
 def _interpreter() -> str:
