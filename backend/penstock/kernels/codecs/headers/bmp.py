@@ -6,6 +6,7 @@ Source: Microsoft, Windows GDI: BITMAPFILEHEADER, BITMAPCOREHEADER, BITMAPINFOHE
 from __future__ import annotations
 
 import struct
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,30 +26,54 @@ def check_bmp(data: memoryview) -> Declared:
     """Return the values that a BMP's header declares; raise CorruptImageError for impossible ones."""
     check(len(data) >= _FILE_HEADER + _CORE, "BMP: it is cut short within its header")
     declared = check_bitmap(data[_FILE_HEADER:], len(data), "BMP")
-    # nvImageCodec would decode shifted rows.
-    end = _pixel_end(data)
-    check(end <= len(data), f"BMP: its pixels end at byte {end}, but the file has {len(data)} bytes")
+    bitmap = _Bitmap.read(data[_FILE_HEADER:])
+    if not bitmap.has_runs:
+        (start,) = struct.unpack_from("<I", data, _START_AT)
+        end = start + bitmap.span
+        # nvImageCodec would decode shifted rows.
+        check(end <= len(data), f"BMP: its pixels end at byte {end}, but the file has {len(data)} bytes")
     return declared
 
 
-def _pixel_end(data: memoryview) -> int:
-    """Return where the last pixel of a file ends, whose header is valid; 0 if pixels are compressed. The last row may lack its padding."""
-    (start,) = struct.unpack_from("<I", data, _START_AT)
-    (size,) = struct.unpack_from("<I", data, _FILE_HEADER)
-    compression = _RGB
-    if size == _CORE:
-        width, height, _, bits = struct.unpack_from("<HHHH", data, _FILE_HEADER + 4)
-    else:
-        width, height, _, bits, compression = struct.unpack_from("<iiHHI", data, _FILE_HEADER + 4)
-    if compression in (_RLE8, _RLE4):
-        return 0
-    end: int = start + _row_bytes(width, bits) * (abs(height) - 1) + -(-width * bits // 8)
-    return end
+class _Bitmap(NamedTuple):
+    """The fields of a bitmap header that say how pixels are stored.
 
+    Attributes:
+        size: the size of the header, in bytes.
+        height: the number of rows; negative if they are stored from the top.
+        bits: the number of bits of a pixel.
+    """
 
-def _row_bytes(width: int, bits: int) -> int:
-    """Return the size of a row with its padding, in bytes."""
-    return (width * bits + 31) // 32 * 4
+    size: int
+    width: int
+    height: int
+    planes: int
+    bits: int
+    compression: int
+
+    @classmethod
+    def read(cls, bitmap: memoryview) -> _Bitmap:
+        """Read a header, all of which is there."""
+        (size,) = struct.unpack_from("<I", bitmap)
+        if size == _CORE:
+            width, height, planes, bits = struct.unpack_from("<HHHH", bitmap, 4)
+            return cls(size, width, height, planes, bits, _RGB)
+        return cls(size, *struct.unpack_from("<iiHHI", bitmap, 4))
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether runs of pixels are stored."""
+        return self.compression in (_RLE8, _RLE4)
+
+    @property
+    def row_bytes(self) -> int:
+        """The size of a row with its padding, in bytes."""
+        return (self.width * self.bits + 31) // 32 * 4
+
+    @property
+    def span(self) -> int:
+        """The number of bytes from the first pixel to the end of the last one, unless runs are stored: the last row may lack its padding."""
+        return self.row_bytes * (abs(self.height) - 1) + -(-self.width * self.bits // 8)
 
 
 def check_bitmap(bitmap: memoryview, available: int, kind: str) -> Declared:
@@ -56,12 +81,8 @@ def check_bitmap(bitmap: memoryview, available: int, kind: str) -> Declared:
     check(len(bitmap) >= _CORE, f"{kind}: it is cut short within its header")
     (size,) = struct.unpack_from("<I", bitmap)
     check(size == _CORE or (_INFO <= size <= 124 and len(bitmap) >= _INFO), f"{kind}: its header is of {size} bytes")
-    compression = _RGB
-    if size == _CORE:
-        width, height, _, bits = struct.unpack_from("<HHHH", bitmap, 4)
-    else:
-        width, height, _, bits, compression = struct.unpack_from("<iiHHI", bitmap, 4)
-    height = abs(height)  # negative if rows are stored from the top
+    found = _Bitmap.read(bitmap)
+    width, height, bits, compression = found.width, abs(found.height), found.bits, found.compression
     check(width > 0 and height > 0, f"{kind}: its size is {height}x{width}")
     check(bits in _DEPTHS, f"{kind}: its pixels have {bits} bits")
     check(
@@ -69,8 +90,7 @@ def check_bitmap(bitmap: memoryview, available: int, kind: str) -> Declared:
         f"{kind}: its compression is of the unknown kind {compression}",
     )
     stored = Declared(height, width, 1, bits)
-    runs = compression in (_RLE8, _RLE4)
-    check_density(stored, available, _RUNS_RATIO if runs else _PLAIN_RATIO, kind)
+    check_density(stored, available, _RUNS_RATIO if found.has_runs else _PLAIN_RATIO, kind)
     return Declared(height, width, {16: 3, 24: 3, 32: 4}.get(bits, 3))
 
 
@@ -85,11 +105,11 @@ def plain_rows(encoded: np.ndarray) -> np.ndarray | None:
     if len(data) < _FILE_HEADER + _INFO:
         return None
     (start,) = struct.unpack_from("<I", data, _START_AT)
-    size, width, height, planes, bits, compression = struct.unpack_from("<IiiHHI", data, _FILE_HEADER)
-    if size < _INFO or (planes, bits, compression) != (1, _COLOUR_BITS, _RGB):
+    bitmap = _Bitmap.read(data[_FILE_HEADER:])
+    if bitmap.size < _INFO or (bitmap.planes, bitmap.bits, bitmap.compression) != (1, _COLOUR_BITS, _RGB):
         return None
-    if start < _FILE_HEADER + size or _pixel_end(data) > len(data):
+    if start < _FILE_HEADER + bitmap.size or start + bitmap.span > len(data):
         return None
-    strides = _row_bytes(width, bits), 3, 1
-    rows = np.ndarray((abs(height), width, 3), np.uint8, encoded, start, strides)
-    return rows[::-1] if height > 0 else rows
+    strides = bitmap.row_bytes, 3, 1
+    rows = np.ndarray((abs(bitmap.height), bitmap.width, 3), np.uint8, encoded, start, strides)
+    return rows[::-1] if bitmap.height > 0 else rows
