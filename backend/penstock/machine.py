@@ -1,4 +1,4 @@
-"""What the machine has, or what the container may use of it."""
+"""The memory and the processes that this machine has room for, or the container in which this process runs."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def _cgroup_limits() -> Iterator[int]:
 
 
 def processes_of(memory_bytes: int) -> int:
-    """Return how many processes that each take so much memory may work at once: at most one for each core."""
+    """Return how many processes may work at once that take ``memory_bytes`` each: at least one, and at most one for each core."""
     return max(min(len(os.sched_getaffinity(0)), machine_memory() // memory_bytes), 1)

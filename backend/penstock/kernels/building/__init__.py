@@ -31,12 +31,12 @@ from penstock.kernels.recording import Signature
 from penstock.machine import processes_of
 
 _SYMBOL = "penstock_kernel_"
-_KERNELS_AT_ONCE, _TASKS_OF_PROCESS = 24, 4
-"""The maximum number of kernels of a module that a process compiles in one go, and for how many tasks of each process there should be
-kernels.
-"""
-_PROCESS_BYTES = 1 << 30
-"""The memory that a process may take which compiles, in bytes."""
+_KERNELS_AT_ONCE = 24
+"""The maximum number of kernels of a module that a process compiles in one go."""
+_PARTS_OF_PROCESS = 4
+"""The number of parts, each of some kernels of a module, that there should be for each process, so that all end at about the same time."""
+_PROCESS_BYTES = 3 << 29
+"""The memory for each process that compiles, in bytes. One of two that compiled 825 kernels took up to 1.1 GB."""
 
 
 @dataclass
@@ -227,7 +227,7 @@ def _compile_all(jobs: Sequence[_Job], processes: int) -> Iterable[str]:
     modules = defaultdict[str, list[_Job]](list)
     for job in jobs:
         modules[job.signature.name.partition(":")[0]].append(job)
-    size = max(min(len(jobs) // (_TASKS_OF_PROCESS * processes), _KERNELS_AT_ONCE), 1)
+    size = max(min(len(jobs) // (_PARTS_OF_PROCESS * processes), _KERNELS_AT_ONCE), 1)
     parts = [own[begin : begin + size] for own in modules.values() for begin in range(0, len(own), size)]
     parts.sort(key=lambda part: sum(job.functions for job in part), reverse=True)
     if processes <= 1 or len(parts) == 1:

@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--processes",
         type=int,
         default=default_processes(),
-        help="that compile at once (default: one for each core that has 1 GiB of memory, here %(default)s)",
+        help="that compile at once (default: one for each core, if there is memory for all; here %(default)s)",
     )
     options = parser.parse_args(arguments)
     if options.merge:
