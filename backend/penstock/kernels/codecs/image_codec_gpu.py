@@ -1,8 +1,8 @@
 """Decoding images on the GPU, a batch at a time, in the order of CuPy's current stream.
 
 Each decoder submits images and collects them later (:mod:`penstock.kernels.codecs.gpu`). Our kernels and nvImageCodec's C API decode JPEGs,
-pixels that files contain as such are copied, nvImageCodec's Python API decodes other images that the GPU supports, and the CPU decodes the
-rest (other formats and damaged files).
+uncompressed pixels are copied from their files, nvImageCodec's Python API decodes other images that the GPU supports, and the CPU decodes
+the rest (other formats and damaged files).
 """
 
 from __future__ import annotations
