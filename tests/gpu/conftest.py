@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from penstock.schema.libraries import ONNX_RUNTIME
 from penstock.tensors.cuda import device_count
 
 
 def runs_networks_on_gpus() -> bool:
-    """Return whether the installed ONNX Runtime is the one for GPUs."""
-    try:
-        import onnxruntime
-    except ImportError:
+    """Return whether ONNX Runtime is installed, and is the one for GPUs."""
+    if not device_count() or ONNX_RUNTIME.missing():
         return False
+    import onnxruntime
+
     return "CUDAExecutionProvider" in onnxruntime.get_available_providers()
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -116,24 +116,15 @@ def test_convolutions_between_other_operators(tmp_path: Path) -> None:
 
 def test_pipelines_that_share_a_network_get_their_own_results(doubling: str) -> None:
     """The network reuses the memory of results on whatever stream the next pipeline works."""
-    wrong: list[object] = []
 
-    def work(seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        try:
-            with made(lambda data: fn.model(data, path=doubling), 8) as pipeline:
-                for _ in range(60):
-                    samples = [rng.normal(size=(2, 64, 96)).astype(np.float32) for _ in range(8)]
-                    (found,) = pipeline.run(data=samples)
-                    for sample, own in zip(samples, found.as_cpu(), strict=True):
-                        if not np.array_equal(np.array(own), 2 * sample):
-                            wrong.append(seed)
-        except BaseException as error:
-            wrong.append(error)
+    def count_wrong(seed: int) -> int:
+        rng, wrong = np.random.default_rng(seed), 0
+        with made(lambda data: fn.model(data, path=doubling), 8) as pipeline:
+            for _ in range(60):
+                samples = [rng.normal(size=(2, 64, 96)).astype(np.float32) for _ in range(8)]
+                (found,) = pipeline.run(data=samples)
+                wrong += not np.array_equal(found.as_cpu().as_array(), 2 * np.stack(samples))
+        return wrong
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(count_wrong, range(4))) == [0] * 4

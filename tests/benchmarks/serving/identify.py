@@ -264,7 +264,7 @@ def networks_alone(folder: Path, pages: Sequence[bytes]) -> Answer:
     import onnxruntime
 
     provider: Any = "CPUExecutionProvider"
-    if "crops.cpu()" not in (text := (folder / "1" / "pipeline.py").read_text()) and 'device="mixed"' in text:
+    if "KIND_GPU" in (folder.parent / "find" / "config.pbtxt").read_text():
         onnxruntime.preload_dlls()
         provider = ("CUDAExecutionProvider", {"cudnn_conv_algo_search": "HEURISTIC"})
     options = onnxruntime.SessionOptions()
